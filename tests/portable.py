@@ -61,7 +61,12 @@ def run(name: str, words: list[str], **further: str) -> tuple[str, str]:
     return ended.stdout, lines[-1] if ended.returncode in (0, 1) and lines else f"pytest ended with {ended.returncode}"
 
 
-SHORT = ("tests/test_readme.py", "tests/test_examples.py", "tests/cli/test_sessions.py", "tests/factors/test_search.py")
+SHORT = (
+    "tests/test_readme.py",
+    "tests/test_examples.py",
+    "tests/cli/test_sessions.py",
+    "tests/factors/test_learner.py",
+)
 """Tests that have depended on a processor before."""
 
 

@@ -172,7 +172,7 @@ def both(done, tmp_path, model, path, measures, *more):
     return by_model, json.loads(done("evaluate", out, path, "--measures", measures, "--json", *more))
 
 
-def test_a_run_of_labels_is_judged_by_rows_with_labels(tmp_path, tags, scenes, done):
+def test_a_run_of_labels_is_measured_by_rows_with_labels(tmp_path, tags, scenes, done):
     path, model = tags
     by_model, by_run = both(done, tmp_path, model, path, "ndcg@3,map,p@2")
     assert by_run == pytest.approx(by_model)
@@ -187,7 +187,7 @@ def test_a_run_of_labels_is_judged_by_rows_with_labels(tmp_path, tags, scenes, d
     assert by_run == pytest.approx(by_model)
 
 
-def test_a_run_of_classes_is_judged_by_the_rows_that_fit_read(tmp_path, classes, done, run):
+def test_a_run_of_classes_is_measured_by_the_rows_of_fit(tmp_path, classes, done, run):
     path, model = classes
     by_model, by_run = both(done, tmp_path, model, path, "p@1,map")
     assert by_run == pytest.approx(by_model)
@@ -205,7 +205,7 @@ def test_a_run_of_classes_is_judged_by_the_rows_that_fit_read(tmp_path, classes,
 
 
 @pytest.mark.filterwarnings("ignore:.*lists end after 3 documents")  # nobody knows z
-def test_a_run_of_items_is_judged_by_sessions_and_pairs(tmp_path, sessions, done):
+def test_a_run_of_items_is_measured_by_sessions_and_pairs(tmp_path, sessions, done):
     path, model = sessions
     by_model, by_run = both(done, tmp_path, model, path, "recall@1,mrr")
     assert by_run == by_model
@@ -219,7 +219,7 @@ def test_a_run_of_items_is_judged_by_sessions_and_pairs(tmp_path, sessions, done
     assert json.loads(done("evaluate", out, pairs, "--header", "--measures", "mrr", "--json"))["mrr"] == by_run["mrr"]
 
 
-def test_a_run_of_a_named_set_is_judged_by_its_test_part(tmp_path, done, monkeypatch):
+def test_a_run_of_a_named_set_is_measured_by_its_test_part(tmp_path, done, monkeypatch):
     from slatewise.datasets.records import LabelledSet
 
     about = next(one for one in map(datasets.describe, datasets.names()) if one.kind == "labelled")
@@ -247,7 +247,7 @@ def test_a_row_without_labels_counts_as_the_convention_says(tmp_path, tags, scen
 
 
 @pytest.mark.filterwarnings("ignore:.*1 of 3 queries have no list")
-def test_judged_as_the_library_judges(tmp_path, done):
+def test_figures_equal_those_of_the_library(tmp_path, done):
     (tmp_path / "r.run").write_text("u Q0 x 1 2 t\nu Q0 y 2 1 t\nv Q0 y 1 1 t\n")
     (tmp_path / "p.csv").write_text("u,y\nv,z\nw,x\n")
     files = (tmp_path / "r.run", tmp_path / "p.csv", "--no-header")
@@ -263,7 +263,7 @@ def test_judged_as_the_library_judges(tmp_path, done):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_ids_of_another_kind_are_told_of(tmp_path, tags, scenes, run, done):
+def test_ids_of_another_kind_are_warned_of(tmp_path, tags, scenes, run, done):
     path, model = tags
     CStarRanker(core=2).fit(scenes.X, scenes.Y).save(model)
     np.savez(tmp_path / "bare.npz", X=scenes.X)
@@ -274,7 +274,7 @@ def test_ids_of_another_kind_are_told_of(tmp_path, tags, scenes, run, done):
     assert err.count("\n") == 1
 
 
-def test_what_cannot_be_judged_says_why(tmp_path, tags, sessions, run):
+def test_what_cannot_be_measured_is_an_error(tmp_path, tags, sessions, run):
     trec = tmp_path / "r.run"
     trec.write_text("0 Q0 sea 1 1 x\n")
     path, model = tags

@@ -90,7 +90,7 @@ def write(tmp_path):
     return make
 
 
-def test_names_above_texts_are_told_of(write):
+def test_names_above_texts_are_warned_of(write):
     """Above numbers they are an error, which speaks of the option."""
     text = write("kunde,band\nann,abba\nbob,bach\nann,bach\n")
     with pytest.warns(UserWarning, match="pairs.csv:1: 'kunde' and 'band' occur in no other line; --header if"):
@@ -102,7 +102,7 @@ def test_names_above_texts_are_told_of(write):
 
 
 @pytest.mark.parametrize("text", ["ann,abba\n", "ann,abba\nann,bach\n", "a,b\nb,c\n", "1,2\n3,4\n", "1,a\n2,b\n3,c\n"])
-def test_nothing_is_said_of_a_first_line_that_looks_like_the_others(write, text):
+def test_no_warning_for_a_first_line_like_the_others(write, text):
     assert len(read_interactions(write(text)).items) == text.count("\n")
 
 
@@ -132,7 +132,7 @@ def test_weights_are_read_by_number_or_name(write):
             read_interactions(write(f"7,1,0\n8,2,{numbers}\n"), DataOptions(weight="2"))
 
 
-def test_columns_that_fit_does_not_read_are_told_of(write):
+def test_columns_that_fit_does_not_read_are_warned_of(write):
     for text in ("7,1,3\n8,2,5\n", '\n7,"a, b",3\n8,c,5\n'):
         with pytest.warns(UserWarning, match="two of 3 columns are read; --weight 2, or a name, if"):
             read_interactions(write(text), part=Part.TRAIN)
@@ -149,7 +149,7 @@ def test_options_of_pairs_want_a_file_of_pairs(write):
         read_session_log(write("session,item\n1,a\n"), DataOptions(header=False))
 
 
-def test_rows_with_labels_are_told_from_sessions(write, tmp_path):
+def test_rows_with_labels_are_distinguished_from_sessions(write, tmp_path):
     data.write_npz(tmp_path / "tags.npz", MultiLabel(X, csr_array(np.eye(6)), np.array(list("abcdef"))))
     assert has_labels(str(tmp_path / "tags.npz"))
     assert has_labels("mulan_emotions")

@@ -70,7 +70,7 @@ def test_copied_items_need_their_folder_no_more(tmp_path, photos, done):
 
 
 @pytest.mark.filterwarnings("default::slatewise.core.errors.DataWarning")
-def test_what_cannot_be_read_is_left_out_and_told_and_rows_of_features_follow(tmp_path, photos, run):
+def test_unreadable_items_are_left_out_with_a_note_and_their_features_too(tmp_path, photos, run):
     (photos / "p3.png").write_bytes(b"")
     (photos / "p4.jpg").write_text("<html>not found</html>")
     (photos / "p5.png").symlink_to("/etc/hostname")
@@ -228,7 +228,7 @@ def test_features_in_every_form(ending, tmp_path, photos, done):
         assert (data.X.toarray() if ending == ".jsonl" else data.X).tolist() == FEATURES
 
 
-def test_scores_by_the_names_of_labels_and_probabilities_are_told(tmp_path, photos, done):
+def test_scores_by_the_names_of_labels_and_probabilities_are_noted(tmp_path, photos, done):
     (tmp_path / "scores.csv").write_text("id,sun,sea,sky\np10.png,0.5,1,0\np1.png,0.9,0.5,0.5\np2.png,0,0,0.25\n")
     words = ("--items", photos, "--labels", tmp_path / "labels.txt", "--scores", tmp_path / "scores.csv")
     assert "taken to be probabilities" in done("label", "init", tmp_path / "new", *words)
@@ -266,7 +266,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path, photos, refused, monkeypatch):
+def test_errors_name_the_fault_and_leave_nothing(case, tmp_path, photos, refused, monkeypatch):
     files, words, message = BAD[case]
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
@@ -440,7 +440,7 @@ def test_a_proxy_needs_to_know_the_address(beach, refused):
     ("address", "warned"),
     [("http://127.0.0.1:8765", False), ("http://192.168.1.5:8765", True), ("https://label.example.org", False)],
 )
-def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, done, monkeypatch, address, warned):
+def test_the_demo_makes_its_folder_and_warns_without_tls(tmp_path, done, monkeypatch, address, warned):
     served = []
 
     def make(folder):

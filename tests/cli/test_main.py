@@ -107,7 +107,7 @@ def test_files_of_pairs(tmp_path, pairs, run):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_what_is_left_out_is_said_aloud(tmp_path, pairs, run):
+def test_left_out_rows_are_warned_of(tmp_path, pairs, run):
     model = tmp_path / "m.safetensors"
     pairs.write_text(pairs.read_text().replace("user,item", "kunde,artikel"))
     code, _, err = run("fit", "latent", pairs, "--out", model, "--param", "epochs=2")
@@ -390,7 +390,7 @@ def test_a_header_of_sessions_is_no_session(tmp_path, run):
     assert len({line.split()[0] for line in (tmp_path / "r.run").read_text().splitlines()}) == 3
 
 
-def test_a_run_is_judged_by_a_log_of_events_that_its_header_tells(tmp_path, done):
+def test_a_run_is_measured_by_a_log_of_events_with_a_header(tmp_path, done):
     """The first two columns were taken for pairs, users for sessions: every figure was 0."""
     log, model, out = tmp_path / "log.csv", tmp_path / "m.safetensors", tmp_path / "r.run"
     log.write_text("user,item,time\nu,a,0\nu,b,10\nv,a,5\nv,b,9\nv,c,12\n")
@@ -420,7 +420,7 @@ def test_a_header_hides_and_shows_nothing(tmp_path, run, done):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_a_run_whose_lists_are_cut_is_told_of(tmp_path, letor, run):
+def test_cut_lists_of_a_run_are_warned_of(tmp_path, letor, run):
     """Average precision of lists of two was printed as if it were that of the whole lists."""
     model, cut, whole = tmp_path / "m.safetensors", tmp_path / "cut.run", tmp_path / "whole.run"
     run("fit", "feature", letor, "--out", model)

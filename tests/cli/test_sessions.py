@@ -71,7 +71,7 @@ def test_columns_and_gaps(tmp_path, run, done):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_what_the_model_does_not_know_is_said_aloud(tmp_path, run):
+def test_unknown_items_are_warned_of(tmp_path, run):
     train, test, model = tmp_path / "train.txt", tmp_path / "test.csv", tmp_path / "m.safetensors"
     train.write_text("1,2,3\n2,3\n1,3\n")
     assert run("fit", "neighbors", train, "--out", model, *PLAIN)[0] == 0
@@ -133,7 +133,7 @@ def test_what_is_not_to_be_shown_to_whom(tmp_path, run, done):
             warnings.simplefilter("always")
             code, _, err = run(*words, *hidden)
         assert code == 0
-        assert "hidden.csv: none of its 2 queries is asked, so nothing is hidden; the first: '0'" in err
+        assert "hidden.csv: none of its 2 queries is ranked, so nothing is hidden; the first: '0'" in err
     (tmp_path / "hidden.csv").write_text("x,b\n")  # what came after the a of x
     assert json.loads(done("evaluate", model, today, "--measures", "recall@3", "--json", *hidden)) == {"recall@3": 0.0}
 
@@ -154,7 +154,7 @@ def test_pairs_of_ids_take_the_switches_too(tmp_path, run, done):
     assert "exclude_seen: expected False or 'last' where queries are ids" in err
 
 
-def test_a_run_is_judged_by_what_was_taken_later(tmp_path, done):
+def test_a_run_is_measured_by_later_items(tmp_path, done):
     train, today, later = (tmp_path / name for name in ("train.txt", "today.csv", "later.csv"))
     model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
     train.write_text("a,b\na,b\nc,d\n")

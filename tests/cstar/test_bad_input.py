@@ -67,20 +67,20 @@ FITS = {
     "empty sets": ({}, X, [set()] * 40, {"label_names": NAMES}, "y: expected a row with a relevant label, found none"),
     "nothing known": ({}, X, np.full(Y.shape, -1), {}, "y: expected a row of which some label is known, found none"),
     "only yes": ({}, X, np.where(Y > 0, 1, np.nan), {}, "y: expected 0 for labels that do not apply, found only 1 and"),
-    "nobody asked": ({}, X, Y, {"answered": ~ALL}, "y: expected a row of which some label is known, found none"),
-    "asked, shape": ({}, X, Y, {"answered": ALL[:, 1:]}, r"answered: expected .* \(40, 4\), found bool of shape"),
-    "asked, numbers": ({}, X, Y, {"answered": Y}, "answered: expected a matrix of True and False, .* found float64 of"),
-    "asked, text": ({}, X, Y, {"answered": "yes"}, "answered: expected a matrix of True and False, .* found <U3 of"),
-    "asked, ragged": ({}, X, Y, {"answered": [[True], []]}, "answered: expected .* found lists of different lengths"),
-    "asked, sparse": ({}, X, Y, {"answered": csr_array(ALL)}, "answered: expected .* found csr_array"),
-    "asked, columns": (
+    "none answered": ({}, X, Y, {"answered": ~ALL}, "y: expected a row of which some label is known, found none"),
+    "mask, shape": ({}, X, Y, {"answered": ALL[:, 1:]}, r"answered: expected .* \(40, 4\), found bool of shape"),
+    "mask, numbers": ({}, X, Y, {"answered": Y}, "answered: expected a matrix of True and False, .* found float64 of"),
+    "mask, text": ({}, X, Y, {"answered": "yes"}, "answered: expected a matrix of True and False, .* found <U3 of"),
+    "mask, ragged": ({}, X, Y, {"answered": [[True], []]}, "answered: expected .* found lists of different lengths"),
+    "mask, sparse": ({}, X, Y, {"answered": csr_array(ALL)}, "answered: expected .* found csr_array"),
+    "mask, columns": (
         {},
         X,
         frame(),
         {"answered": frame(ALL, ["a", *NAMES[1:]])},
         "answered: expected the columns that fit saw, found 'a' too and none called 'car'",
     ),
-    "asked, classes": ({}, X, CLASSES, {"answered": ALL[:, :3]}, "answered: expected None with one class per row,"),
+    "mask, classes": ({}, X, CLASSES, {"answered": ALL[:, :3]}, "answered: expected None with one class per row,"),
     "sets and texts": ({}, X, [["sky"], "sea"] * 20, {}, "y: expected a list, tuple or set of names .* found 'sea'"),
     "sets and None": ({}, X, [{"sky"}, None] * 20, {}, "y: expected a list, tuple or set of names .* found None in"),
     "numbers in sets": ({}, X, [{"sky", 1}, {"sea"}] * 20, {}, "y: expected names that are texts, .* found 1 in row 0"),
@@ -146,9 +146,9 @@ def test_sparse_rows_where_none_are_taken(base, rows):
 
 
 def test_a_classifier_that_fails_says_so_itself_and_where():
-    with pytest.raises(RuntimeError, match="no luck") as told:
+    with pytest.raises(RuntimeError, match="no luck") as caught:
         quick(base=FailsToFit()).fit(X, Y)
-    assert "base: FailsToFit failed on 32 rows, of which " in told.value.__notes__[0]
+    assert "base: FailsToFit failed on 32 rows, of which " in caught.value.__notes__[0]
 
 
 WARNED = {
@@ -166,9 +166,9 @@ WARNED = {
 @pytest.mark.parametrize("name", WARNED)
 def test_fit_warns_and_answers(name):
     settings, rows, y, message = WARNED[name]
-    with pytest.warns(UserWarning, match=message) as told:
+    with pytest.warns(UserWarning, match=message) as caught:
         ranker = quick(**settings).fit(rows, y)
-    assert len(told) == 1
+    assert len(caught) == 1
     chance = ranker.predict_proba(rows)
     assert ((chance > 0) & (chance < 1)).all()
 
@@ -203,12 +203,12 @@ def test_rows_of_weight_0_and_columns_in_another_order():
     some, rest = quick().fit(X, Y, sample_weight=weight), quick().fit(X[1::2], Y[1::2])
     np.testing.assert_array_equal(some.pair_, rest.pair_)
     assert some.n_skipped_ == 20
-    asked = ALL.copy()
-    asked[:20, 3] = False
+    mask = ALL.copy()
+    mask[:20, 3] = False
     fits = []
     for columns in (NAMES, NAMES[::-1]):
         with pytest.warns(UserWarning, match="20 of 160"):
-            fits.append(quick().fit(X, frame(), answered=frame(asked)[columns]))
+            fits.append(quick().fit(X, frame(), answered=frame(mask)[columns]))
     np.testing.assert_array_equal(fits[0].pair_, fits[1].pair_)
 
 

@@ -31,8 +31,8 @@ def tags(scenes):
     return [[name for name, flag in zip(NAMES, row, strict=True) if flag] for row in scenes.Y]
 
 
-def fitted(X, y, **told):
-    return CStarRanker(core=2, tol=0.1).fit(X, y, **told)
+def fitted(X, y, **options):
+    return CStarRanker(core=2, tol=0.1).fit(X, y, **options)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def ranker(scenes):
 
 
 def forms(Y, tags):
-    """The same labels in every form, and what fit is told of it."""
+    """The same labels in every form, and the arguments of fit for it."""
     boxed = np.empty(N, dtype=object)
     boxed[:] = [set(row) for row in tags]
     joined = ["|".join(row) for row in tags]
@@ -76,11 +76,11 @@ def forms(Y, tags):
 
 def test_every_form_gives_the_same_ranker(scenes, tags, ranker):
     expected = ranker.score(scenes.X, scenes.Y)
-    for form, (y, told) in forms(scenes.Y, tags).items():
-        found = fitted(scenes.X, y, **told)
+    for form, (y, options) in forms(scenes.Y, tags).items():
+        found = fitted(scenes.X, y, **options)
         assert found.label_names_.tolist() == NAMES, form
         assert found.pair_.tobytes() == ranker.pair_.tobytes(), form
-        separator = {key: value for key, value in told.items() if key == "separator"}
+        separator = {key: value for key, value in options.items() if key == "separator"}
         assert ranker.score(scenes.X, y, **separator) == expected, form
         assert found.score(scenes.X, y) == expected, form  # knows its separator
 
@@ -118,8 +118,8 @@ def test_answers_by_name(scenes, ranker):
     for given in ([{"sea"}, {"boat"}, set()], [["sea"], ["boat"], []]):
         np.testing.assert_array_equal(ranker.decision_function(X, 3, given), ranker.decision_function(X, 3, yes))
     numbered = fitted(scenes.X, scenes.Y)
-    told = [{3: 1, 4: 0}, {0: 1}, {}]
-    np.testing.assert_array_equal(numbered.decision_function(X, 3, told), ranker.decision_function(X, 3, known))
+    by_number = [{3: 1, 4: 0}, {0: 1}, {}]
+    np.testing.assert_array_equal(numbered.decision_function(X, 3, by_number), ranker.decision_function(X, 3, known))
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_labels_that_cannot_be_meant(kind):
-    y, told, message = BAD[kind]
+    y, options, message = BAD[kind]
     with pytest.raises(ValueError, match=message):
-        CStarRanker().fit(np.arange(6.0).reshape(3, 2), y, **told)
+        CStarRanker().fit(np.arange(6.0).reshape(3, 2), y, **options)
 
 
 def test_one_row():

@@ -114,9 +114,9 @@ def test_structure_helps_where_there_is_some(scenes):
 def test_questions_are_the_least_certain_unknown_labels(scenes, ranker):
     X = scenes.X[160:]
     known = np.full((len(X), 8), -1)
-    asked = ranker.next_question(X, known)
+    question = ranker.next_question(X, known)
     margins = np.abs(ranker.decision_function(X, known=known))
-    np.testing.assert_array_equal(asked, margins.argmin(axis=1))
+    np.testing.assert_array_equal(question, margins.argmin(axis=1))
     known[:] = scenes.Y[160:]
     assert np.all(ranker.next_question(X, known, k=known.sum(axis=1)) == -1)
 
@@ -224,7 +224,7 @@ def test_squares_that_leave_the_range_of_doubles_do_no_harm(scenes, scale):
 
 
 def test_a_constant_column_changes_nothing(scenes):
-    constant = np.column_stack([scenes.X, np.full(240, 0.1)])  # whose mean is 0.1 but for rounding
+    constant = np.column_stack([scenes.X, np.full(240, 0.1)])  # whose mean is 0.1 apart from rounding
     here, there = (hinge(core=2).fit(X, scenes.Y) for X in (scenes.X, constant))
     np.testing.assert_allclose(there.decision_function(constant), here.decision_function(scenes.X), atol=0.05)
 

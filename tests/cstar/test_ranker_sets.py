@@ -63,8 +63,8 @@ KNOWN = np.array([-1, 1, -1, 0, -1, -1])
 @pytest.mark.parametrize("known", [None, KNOWN])
 def test_probabilities_are_those_of_all_sets(scenes, ranker, known):
     X = scenes.X[200:220]
-    asked = None if known is None else np.tile(known, (20, 1))
-    found = ranker.predict_proba(X, asked)
+    tiled = None if known is None else np.tile(known, (20, 1))
+    found = ranker.predict_proba(X, tiled)
     for row, scores in enumerate(ranker.label_scores(X)):
         sets, chance = enumerated(ranker, scores, known)
         np.testing.assert_allclose(found[row], chance @ sets, atol=1e-12)

@@ -85,8 +85,8 @@ def test_a_frame_keeps_its_names():
         ranker = quick(core=["sea"]).fit(SCENES.X, pd.DataFrame(partly(), columns=names))
     assert ranker.label_names_.tolist() == names
     assert ranker.core_.tolist() == [1]
-    told = ranker.predict_proba(SCENES.X[:2], known=[{"sky": 1}, {}])
-    assert told[0, 0] == 1.0 > told[1, 0]
+    found = ranker.predict_proba(SCENES.X[:2], known=[{"sky": 1}, {}])
+    assert found[0, 0] == 1.0 > found[1, 0]
 
 
 def test_it_is_saved(tmp_path, ranker):
@@ -108,14 +108,14 @@ def test_rows_of_which_nothing_is_known_are_left_out():
 
 
 def test_volunteered_answers_count_as_not_known():
-    # Everything is asked for in half of the rows; in the others people say some of what is there.
+    # All labels are answered in half of the rows; in the others people volunteer some that apply.
     rng = np.random.default_rng(2)
-    asked = np.repeat(rng.random((300, 1)) < 0.5, 6, axis=1)
-    volunteered = ~asked & (SCENES.Y == 1) & (rng.random(asked.shape) < 0.7)
-    y = np.where(asked | volunteered, SCENES.Y, -1)
+    answered = np.repeat(rng.random((300, 1)) < 0.5, 6, axis=1)
+    volunteered = ~answered & (SCENES.Y == 1) & (rng.random(answered.shape) < 0.7)
+    y = np.where(answered | volunteered, SCENES.Y, -1)
     found = f"answered: {int(volunteered.sum())} of {int((y >= 0).sum())} known labels were volunteered"
     with pytest.warns(UserWarning, match=NOT_KNOWN), pytest.warns(UserWarning, match=found):
-        right = quick().fit(SCENES.X, y, answered=asked)
+        right = quick().fit(SCENES.X, y, answered=answered)
     with pytest.warns(UserWarning, match=NOT_KNOWN):
         wrong = quick().fit(SCENES.X, y)
     truth = SCENES.Y.mean()
@@ -143,6 +143,6 @@ def test_the_margin_ranker_takes_complete_labels_only():
         (np.where(HIDDEN, -1, 2 * SCENES.Y), None, "y: expected 0 and 1, found 2"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_named(y, answered, message):
+def test_what_cannot_be_learned_from_is_named(y, answered, message):
     with pytest.raises(ValueError, match=message):
         quick().fit(SCENES.X, y, answered=answered)

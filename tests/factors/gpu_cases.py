@@ -9,7 +9,7 @@ from slatewise.factors.bags import (
     AGE_WEIGHTS,
     REPEAT_WEIGHTS,
     SPLINE_STEPS,
-    AskedBags,
+    BagParts,
     BagQueries,
     bag_queries,
     learned_from,
@@ -88,7 +88,7 @@ def case(kind, n_items=70, n_pairs=50, seed=0):
         levels = _levels(rng, found.bags.n_queries, n_items) if shape.n_knots else None
         made = BagQueries(found.bags, queries, N, levels)
         if kind == "context":
-            asked = AskedBags(found.bags, found.owners, levels, csr_array(on_grid(rng, (12, 4), 2)))
+            asked = BagParts(found.bags, found.owners, levels, csr_array(on_grid(rng, (12, 4), 2)))
             made = bag_queries(asked, n_items, N)(queries)
         numbers, positives = np.arange(len(found.following)), found.following
         weights = np.ones(len(numbers), dtype=np.float32)

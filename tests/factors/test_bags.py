@@ -10,13 +10,13 @@ from slatewise.factors.bags import (
     AGE_WEIGHTS,
     REPEAT_WEIGHTS,
     SPLINE_STEPS,
-    AskedBags,
+    BagParts,
     BagQueries,
     Bags,
     all_but_one,
-    asked_of,
     bag_queries,
     learned_from,
+    query_bags,
 )
 from slatewise.factors.engines.blocked import BlockedEngine, SharedNegatives, WholeCatalogue, rank_weights
 from slatewise.factors.kernels.dropout import kept_shares
@@ -117,7 +117,7 @@ def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False, n
         queries.values[n_items:n_rows, :N] = rng.normal(0, 0.7, (n_features, N))
         rows, owners = rng.normal(0, 1, (7, n_features)) * (rng.random((7, n_features)) < 0.7), np.arange(n_queries) % 7
         context = rows.astype(np.float32).astype(float)[owners]
-        asked = AskedBags(bags, owners, levels, check_context(rows, 7))
+        asked = BagParts(bags, owners, levels, check_context(rows, 7))
         factors = Factors(bag_queries(asked, n_items, N)(queries), items)
     return factors, lists, pairs, Slow(queries, items, n_items, lists, table, context)
 
@@ -331,7 +331,7 @@ def test_sessions_are_taken_apart_item_by_item(lists, window):
     pairs = zip(held(found.bags), found.following.tolist(), found.owners.tolist(), strict=True)
     assert list(pairs) == expected
     items, offsets = flat(lists)
-    assert held(asked_of(items, offsets[:-1], offsets[1:], window)) == [one[-window:] for one in lists]
+    assert held(query_bags(items, offsets[:-1], offsets[1:], window)) == [one[-window:] for one in lists]
 
 
 @given(session_lists, st.integers(1, 8))
@@ -344,4 +344,4 @@ def test_of_a_basket_every_item_is_left_out_once(lists, most):
         assert len(bag) == len(set(bag)) == min(len(others), most)
         assert set(bag) <= others
     items, offsets = flat(lists)
-    assert held(asked_of(items, offsets[:-1], offsets[1:], None)) == [sorted(set(one)) for one in lists]
+    assert held(query_bags(items, offsets[:-1], offsets[1:], None)) == [sorted(set(one)) for one in lists]

@@ -45,7 +45,7 @@ def project(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
-def test_a_version_learns_from_what_was_asked_and_nothing_else(project):
+def test_a_version_learns_from_answers_to_questions_only(project):
     Plan(share=0.3, seed=1).keep(project)
     inside = CalibrationSet.of_ids([item.id for item in project.items.all()], 1, 0.3).members
     answer_all(project, "Ann", range(20), range(6))
@@ -128,7 +128,7 @@ def test_what_stopped_rows_miss_is_measured_on_the_other_half():
     assert Quality.from_json(quality.as_json()) == quality
 
 
-def test_too_little_is_said(project):
+def test_too_few_answers_are_an_error(project):
     with pytest.raises(ProjectError, match="expected answers for at least 2 labels, found 0"):
         retrain(project)
     assert project.models.current() is None
@@ -141,7 +141,7 @@ def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
     with Project.create(tmp_path / "bare.db", ["sea", "sand", "car"], items) as project:
         Plan(share=0.0).keep(project)
         ann = project.people.number("Ann")
-        given = [tuple(Given(label, int(said)) for label, said in enumerate(row)) for row in together]
+        given = [tuple(Given(label, int(value)) for label, value in enumerate(row)) for row in together]
         project.record(Act("answer", item, ann, one) for item, one in enumerate(given))
         assert LabelingState(project).snapshot.scored.basis == "frequency"
         retrain(project)

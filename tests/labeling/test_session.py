@@ -101,7 +101,7 @@ def test_items_come_in_the_order_of_the_rows(session, by):
     assert got == expected.tolist()
 
 
-def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
+def test_the_worth_of_an_item_follows_its_answers(project):
     snapshot = LabelingState(project, ranker(), X)
     session = snapshot.session("Ann")
     first, other = session.next_item(), snapshot.session("Bob")
@@ -117,7 +117,7 @@ def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
     assert got[0] != first
 
 
-def test_what_another_said_is_not_asked_again(project):
+def test_answers_of_others_need_no_question(project):
     snapshot = LabelingState(project, ranker(), X)
     ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
     item = ann.next_item()
@@ -140,7 +140,7 @@ def test_items_of_which_all_is_known_come_last(project):
     assert free == [*range(1, 24), 0]
 
 
-def test_people_who_overlap_are_asked_as_if_alone(tmp_path):
+def test_people_who_overlap_do_not_see_each_others_answers(tmp_path):
     with make_project(tmp_path / "scenes.db", overlap=2) as project:
         snapshot = LabelingState(project, ranker(), X)
         ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
@@ -206,7 +206,7 @@ def test_what_an_answer_records(session, project):
     assert second.probability == pytest.approx(believed)
 
 
-def test_answering_something_else_than_the_question_is_volunteered_until_it_was_asked(session, project):
+def test_an_answer_to_another_label_is_volunteered_until_a_question(session, project):
     item = session.next_item()
     first = session.question.label
     other = next(label for label in range(8) if label != first)
@@ -294,7 +294,7 @@ def test_who_is_too_late_is_told_and_loses_nothing(clock, project):
     assert len(list(project.answers(item, ann.annotator))) == 2
 
 
-def test_without_a_model_the_most_frequent_label_is_asked_first(project):
+def test_without_a_model_the_most_frequent_label_comes_first(project):
     snapshot = LabelingState(project)
     session = snapshot.session("Ann")
     assert session.next_item() == 0
@@ -326,7 +326,7 @@ def test_scores_alone_are_a_model_without_pairs(project):
     assert view.probability[1:] == pytest.approx(chances(log_odds[item, 1:]))
 
 
-def test_the_share_without_the_model_is_asked_every_label_in_turn(tmp_path):
+def test_the_calibration_set_has_a_question_for_every_label_in_turn(tmp_path):
     with make_project(tmp_path / "scenes.db", share=0.3, seed=1) as project:
         session = Session(project, "Ann", ranker(), X)
         order = []
@@ -388,7 +388,7 @@ def test_what_another_process_records_is_seen(project, monkeypatch, most):
     assert state.snapshot.last_act == project.last_act()
 
 
-def test_what_is_said_to_a_question_is_asked_for_whatever_others_said_meanwhile(session, project):
+def test_an_answer_counts_for_the_question_that_was_shown(session, project):
     session.next_item()
     labels, chance = session.question.label, session.question.probability
     project.answer(session.item, labels, 0, project.people.number("Bob"))
@@ -445,7 +445,7 @@ def test_labels_and_items_that_come_later(project):
     assert state.snapshot.names[0] == "renamed"
 
 
-def test_what_was_said_goes_out(session, tmp_path):
+def test_answers_are_exported(session, tmp_path):
     item = session.next_item()
     session.answer(2, "yes")
     session.export(tmp_path / "out.npz")

@@ -20,7 +20,7 @@ from tests.factors.reference import parts
 from tests.interrupted_fits import KILLED, exit_code
 
 SMALL = {"n_components": 8, "epochs": 6, "learning_rate": 0.3, "max_norm": 2.5, "random_state": 0}
-"""Without a search for the step and the norm, which test_search.py looks at."""
+"""Without a search for the step and the norm, which test_learner.py looks at."""
 
 
 @parametrize_with_checks([LatentFeatureRanker(n_components=4, epochs=2)])
@@ -564,7 +564,7 @@ BAD = [
     ({"own_weight": -1}, {}, "self_weight: expected a number from 0 to .*, found -1"),
     ({"own_weight": np.nan}, {}, "self_weight"),
     ({"own_weight": "itself"}, {}, "self_weight"),
-    ({"own_weight": 1.0}, {"queries": np.eye(4)}, "stages: expected self_weight=0 for features"),
+    ({"own_weight": 1.0}, {"queries": np.eye(4)}, "stages: expected .* with self_weight=0"),
     (
         {"own_weight": 1.0, "stages": 2},
         {"queries": ["a", "b", "c", "d"]},
@@ -691,13 +691,32 @@ def test_a_ranker_of_features_is_saved_too(tmp_path):
         {"position_weights_": np.full(20, np.nan, dtype=np.float32)},
     ],
 )
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
-    ranker.save(tmp_path / "m")
+def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, staged, change):
+    of_stages = {"pair_", "position_weights_", "self_weight_", "stage_norm_"}
+    (staged if of_stages & change.keys() else ranker).save(tmp_path / "m")
     state = read_model(tmp_path / "m")
     arrays = {**state.arrays, **{name: value for name, value in change.items() if name in state.arrays}}
     values = {**state.values, **{name: value for name, value in change.items() if name in state.values}}
     write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
     with pytest.raises(ModelFileError):
+        slatewise.load(tmp_path / "m")
+
+
+def test_a_file_has_what_lists_move_by_with_several_stages_only(tmp_path, ranker, staged):
+    of_stages = {"pair_", "position_weights_", "self_weight_", "stage_learning_rate_", "stage_norm_"}
+    assert not of_stages & vars(ranker).keys()
+    staged.save(tmp_path / "staged")
+    state = read_model(tmp_path / "staged")
+    for name in of_stages:
+        arrays = {key: value for key, value in state.arrays.items() if key != name}
+        values = {key: value for key, value in state.values.items() if key != name}
+        write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
+        with pytest.raises(ModelFileError, match=f"{name}: expected it to be there with several stages"):
+            slatewise.load(tmp_path / "m")
+    ranker.save(tmp_path / "one")
+    state = read_model(tmp_path / "one")
+    write_model(tmp_path / "m", replace(state, values={**state.values, "stage_norm_": 1.0}))
+    with pytest.raises(ModelFileError, match="stage_norm_: expected it to be absent with one stage"):
         slatewise.load(tmp_path / "m")
 
 

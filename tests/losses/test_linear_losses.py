@@ -77,7 +77,7 @@ def test_losses_lie_between_0_and_1_and_relevant_first_is_best(z, k, random):
     [
         (lambda: WinnerLoss().value([0, 0], [1, 0]), "order: expected each of the items 0 to 1 once"),
         (lambda: WinnerLoss().value([0], [2]), "relevance: expected 0 or 1, found 2"),
-        (lambda: WinnerLoss().vectors([]), "relevance: expected one number an item"),
+        (lambda: WinnerLoss().vectors([]), "relevance: expected one number per item"),
         (lambda: DCGLoss().vectors([0.0, np.nan]), "relevance: expected finite numbers, found nan at item 1"),
         (lambda: DCGLoss().vectors([-1.0, 1.0]), "relevance: expected gains from 0 to"),
         (lambda: DCGLoss().vectors([1.0], k=0), "k: expected a whole number >= 1, found 0"),

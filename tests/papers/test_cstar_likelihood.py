@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.cstar.test_likelihood import free, slow_value
+from tests.cstar.likelihood.test_fixed_size import free, slow_value
 
 from slatewise import datasets
 from slatewise.core.numerics.result import ConvergenceWarning

@@ -70,7 +70,7 @@ def files(tmp_path_factory):
 
 @dataclass
 class Asking:
-    """Asks an application, in JSON unless told otherwise."""
+    """Sends requests to an application, in JSON by default."""
 
     app: object
     service: object

@@ -205,7 +205,7 @@ def test_wrong_requests_that_are_broken_off_are_no_failures(files, tmp_path, cap
 
 
 def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
-    """A model that hangs: one who waits has company refused at once, and who waits too long is told so."""
+    """A model that hangs: a full queue refuses at once, and a request that waits too long gets 504."""
     served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(waiting=1, at_once=1))
     served.service.models.look()
     ranker = served.service.models.get("plays").endpoints["rank"].respond.__self__.ranker
@@ -238,7 +238,7 @@ def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
 
 
 def test_those_who_watch_processes_need_no_name(files, tmp_path):
-    """A container asks itself by its number, whatever others call it; it is told nothing but its state."""
+    """A container calls itself by its address, under any host name; it gets only its state."""
     (tmp_path / "tokens").write_text(make_token().token)
     own = {"origin": "https://rank.example.org", "token_file": str(tmp_path / "tokens"), "host": "0.0.0.0"}
     served = make_asking({"plays": files["plays"]}, tmp_path, **own)

@@ -19,7 +19,7 @@ LIMITS = Limits(waiting=4, batch=8, at_once=1, seconds=30.0)
 
 
 class Slow:
-    """A door that waits until it is let go, and remembers its batches."""
+    """An endpoint that waits until it is released, and remembers its batches."""
 
     def __init__(self):
         self.go, self.batches = threading.Event(), []
@@ -73,14 +73,14 @@ def test_a_full_queue_refuses_and_says_when_to_come_back():
         await asyncio.sleep(0)
         with pytest.raises(QueueFull) as full:
             await batcher.answer(slow.endpoint, asked("late"), write)
-        assert full.value.seconds >= 1
+        assert full.value.retry_after >= 1
         slow.go.set()
         return await asyncio.gather(*tasks)
 
     assert run(work) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_only_who_is_wrong_hears_of_it():
+def test_an_error_reaches_only_its_request():
     slow = Slow()
 
     async def work(batcher):
@@ -95,7 +95,7 @@ def test_only_who_is_wrong_hears_of_it():
     assert [one for one in found if isinstance(one, bytes)] == [b"a", b"b", b"c", b"d"]
 
 
-def test_only_who_is_warned_of_hears_of_it():
+def test_a_warning_reaches_only_its_request():
     slow = Slow()
 
     def respond(batch):
@@ -199,7 +199,7 @@ def test_answers_of_a_batch_are_those_of_direct_calls(asking, direct):
 
 
 def test_wrong_requests_among_others(asking, direct):
-    """What only the estimator can find wrong is told to who sent it, in a batch too."""
+    """Errors of the estimator reach the request that caused them, in a batch too."""
     good, bad = {"queries": [[0.5, 0.0, 0.0]], "k": 3}, {"queries": [[1e300, 0.0, 0.0]], "k": 3}
     found = ask_together(asking, [("rows", "rank", bad if n % 7 == 3 else good) for n in range(30)])
     expected = direct["rows"].rank(good["queries"], 3).ids[0].tolist()

@@ -99,7 +99,7 @@ class Moody(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_full_service_is_asked_again():
+def test_requests_to_a_full_service_are_repeated():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Moody)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_address[1]}"
@@ -179,7 +179,7 @@ def test_a_redirection_is_not_followed_and_says_what_it_is(strange):
 
 
 @pytest.mark.parametrize(("later", "longest"), [("99999999", 75), ("\u00b2", 1), ("soon", 1)])
-def test_nobody_is_told_to_wait_for_ever(strange, later, longest, monkeypatch):
+def test_waiting_times_are_bounded(strange, later, longest, monkeypatch):
     answers, address = strange
     answers.status, answers.later = 503, later
     waited = []

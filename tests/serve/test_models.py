@@ -58,7 +58,7 @@ def test_nothing_is_answered_before_the_model_is_there(served):
     assert asked.rank("plays", queries=[1])[0] == 200
 
 
-def test_nobody_says_yes_before_all_workers_are_warm(two, tmp_path):
+def test_ready_waits_for_all_workers(two, tmp_path):
     """A client cannot choose its worker; one that takes the place of a dead one is not waited for: it is not asked."""
     for name in ("spool", "warm"):
         (tmp_path / name).mkdir()
@@ -189,7 +189,7 @@ def test_a_refusal_names_the_file_that_was_given(served, monkeypatch, reason):
     assert asked.get("/v1/models")[1]["models"] == [{"name": "plays", "ready": False, "refused": f"{path}: {reason}"}]
 
 
-def test_who_waits_for_all_models_is_called_once(two, tmp_path):
+def test_on_ready_is_called_once(two, tmp_path):
     (tmp_path / "spool").mkdir()
     called, files = [], [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
     shutil.copy(two[0], files[0])

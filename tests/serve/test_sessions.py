@@ -69,7 +69,7 @@ def test_sessions_as_queries(served, name):
             np.testing.assert_allclose(one["scores"], expected.list_scores(place), rtol=1e-5)
 
 
-def test_features_of_whoever_asks(served):
+def test_query_features(served):
     """Those of several requests are put together in order; without them it is as with zeros, and said."""
     asking, models = served
     assert asking.get("/v1/models/people")[1]["query_features"] == 2

@@ -26,7 +26,7 @@ def made(sessions):
     return lambda kind: kind(**FIXED[kind]).fit(sessions() if callable(sessions) else sessions)
 
 
-def asked(*queries, **switches):
+def ranked(*queries, **switches):
     """Return what a ranker of LOG answers."""
     return lambda kind: kind(**FIXED[kind]).fit(LOG).rank(*queries, **{"k": 2, "exclude_seen": True, **switches})
 
@@ -71,50 +71,50 @@ REFUSED = {
         "sessions: expected a one-dimensional array of ids",
     ),
     "an item that fit never saw": (
-        asked([["tea", "jam"]]),
+        ranked([["tea", "jam"]]),
         "queries: expected ids seen in fit, found 'jam' at place 1",
     ),
-    "queries of another kind": (asked([[7]]), "queries: expected ids as in fit, strings, found dtype int64"),
-    "queries of two kinds": (asked([["tea"], [7]]), f"queries: {MIXED}"),
-    "queries that are sessions and ids": (asked([["tea"], "cup"]), "queries: expected a list of ids in each place"),
-    "no query": (asked(None), "queries: expected sessions or ids of items, found NoneType"),
-    "a query that is missing": (asked([None]), "queries: expected a list of ids in each place, found NoneType"),
-    "a query that is bytes": (asked(b"tea"), "queries: expected a list of ids in each place, found bytes in place 0"),
-    "a mapping that asks": (asked({"ann": ["tea"]}), "queries: expected sessions or ids of items, found a mapping"),
-    "queries too deep": (asked([[["tea"], ["cup", "milk"]]]), "queries: expected a one-dimensional array of ids"),
+    "queries of another kind": (ranked([[7]]), "queries: expected ids as in fit, strings, found dtype int64"),
+    "queries of two kinds": (ranked([["tea"], [7]]), f"queries: {MIXED}"),
+    "queries that are sessions and ids": (ranked([["tea"], "cup"]), "queries: expected a list of ids in each place"),
+    "no query": (ranked(None), "queries: expected sessions or ids of items, found NoneType"),
+    "a query that is missing": (ranked([None]), "queries: expected a list of ids in each place, found NoneType"),
+    "a query that is bytes": (ranked(b"tea"), "queries: expected a list of ids in each place, found bytes in place 0"),
+    "a mapping as queries": (ranked({"ann": ["tea"]}), "queries: expected sessions or ids of items, found a mapping"),
+    "queries too deep": (ranked([[["tea"], ["cup", "milk"]]]), "queries: expected a one-dimensional array of ids"),
     "queries of a frame without sessions": (
-        asked(pandas.DataFrame({"visit": [1], "item": ["tea"]})),
+        ranked(pandas.DataFrame({"visit": [1], "item": ["tea"]})),
         "expected a column called 'session', found the columns 'visit', 'item'",
     ),
-    "more places than items": (asked(["tea"], k=6), "k: expected a whole number from 1 to the 5 items there are"),
-    "what is seen said by an array": (
-        asked(["tea"], exclude_seen=np.array([1, 0])),
+    "more ranks than items": (ranked(["tea"], k=6), "k: expected a whole number from 1 to the 5 items there are"),
+    "exclude_seen as an array": (
+        ranked(["tea"], exclude_seen=np.array([1, 0])),
         "exclude_seen: expected True, False",
     ),
-    "a candidate alone": (asked(["tea"], candidates=7), "candidates: expected a list of lists of ids, found int"),
-    "no candidates": (asked(["tea"], candidates=[]), "candidates: expected items that fit saw, found none"),
+    "a candidate alone": (ranked(["tea"], candidates=7), "candidates: expected a list of lists of ids, found int"),
+    "no candidates": (ranked(["tea"], candidates=[]), "candidates: expected items that fit saw, found none"),
     "candidates that fit never saw": (
-        asked(["tea"], candidates=["cup", "jam"]),
+        ranked(["tea"], candidates=["cup", "jam"]),
         "candidates: expected ids seen in fit, found 'jam' at place 1",
     ),
-    "candidates of two kinds": (asked(["tea"], candidates=["cup", 7]), f"candidates: {MIXED}"),
+    "candidates of two kinds": (ranked(["tea"], candidates=["cup", 7]), f"candidates: {MIXED}"),
     "candidates that are ids and lists": (
-        asked(["tea"], candidates=["cup", ["ink"]]),
+        ranked(["tea"], candidates=["cup", ["ink"]]),
         "candidates: expected a list of ids in each place, found str in place 0",
     ),
-    "candidates of another kind": (asked(["tea"], candidates=[7]), "candidates: expected ids as in fit, strings"),
+    "candidates of another kind": (ranked(["tea"], candidates=[7]), "candidates: expected ids as in fit, strings"),
     "candidates of too few queries": (
-        asked(["tea", "cup"], candidates=[["ink"]]),
+        ranked(["tea", "cup"], candidates=[["ink"]]),
         "candidates: expected items for",
     ),
-    "exclude of another kind": (asked(["tea"], exclude=[[7]]), "exclude: expected ids as in fit, strings"),
-    "exclude of two kinds": (asked(["tea"], exclude=[["cup", 7]], unknown="ignore"), f"exclude: {MIXED}"),
+    "exclude of another kind": (ranked(["tea"], exclude=[[7]]), "exclude: expected ids as in fit, strings"),
+    "exclude of two kinds": (ranked(["tea"], exclude=[["cup", 7]], unknown="ignore"), f"exclude: {MIXED}"),
     "exclude of no query": (
-        asked(["tea"], exclude=["cup"]),
+        ranked(["tea"], exclude=["cup"]),
         "exclude: expected a list of ids in each place, found str",
     ),
-    "one id to exclude": (asked(["tea"], exclude=7), "exclude: expected a list of lists of ids, found int"),
-    "exclude of too many queries": (asked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
+    "one id to exclude": (ranked(["tea"], exclude=7), "exclude: expected a list of lists of ids, found int"),
+    "exclude of too many queries": (ranked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
     "flags among numbers": (
         made([[True, 2], [3, 4]]),
         "sessions: expected ids, all whole numbers or all strings, found bool and int",
@@ -158,13 +158,13 @@ ANSWERED = {
         ["pen"],
         EMPTY,
     ),
-    "an empty session that asks": (asked([[]]), ["milk", "tea"], NOBODY),
-    "only items that fit never saw": (asked([["jam"]], unknown="ignore"), ["milk", "tea"], UNSEEN, NOBODY),
-    "nothing left to show": (asked(["tea"], exclude=[["milk", "cup", "ink", "pen"]]), []),
-    "a session of every item": (asked([["tea", "milk", "cup", "ink", "pen"]]), []),
-    "fewer left than places": (asked(["tea"], k=5, exclude=[{"cup", "ink"}], candidates={"milk", "cup"}), ["milk"]),
-    "candidates given twice": (asked(["tea"], candidates=["milk", "milk"]), ["milk"]),
-    "candidates of a query that are none": (asked(["tea"], candidates=[[]]), []),
+    "an empty session as a query": (ranked([[]]), ["milk", "tea"], NOBODY),
+    "only items that fit never saw": (ranked([["jam"]], unknown="ignore"), ["milk", "tea"], UNSEEN, NOBODY),
+    "nothing left to show": (ranked(["tea"], exclude=[["milk", "cup", "ink", "pen"]]), []),
+    "a session of every item": (ranked([["tea", "milk", "cup", "ink", "pen"]]), []),
+    "fewer items left than k": (ranked(["tea"], k=5, exclude=[{"cup", "ink"}], candidates={"milk", "cup"}), ["milk"]),
+    "candidates given twice": (ranked(["tea"], candidates=["milk", "milk"]), ["milk"]),
+    "candidates of a query that are none": (ranked(["tea"], candidates=[[]]), []),
     "sessions of one item": (
         lambda kind: kind(**FIXED[kind]).fit([["a"], ["a"], ["b"]]).rank("b", 2, exclude_seen=True),
         ["a"],
@@ -174,19 +174,19 @@ ANSWERED = {
 
 @pytest.mark.parametrize("kind", [SessionNeighbors, SessionCooccurrence, SessionBlend])
 @pytest.mark.parametrize("what", ANSWERED)
-def test_answered_and_said_aloud(kind, what):
-    call, expected, *said = ANSWERED[what]
-    with warnings.catch_warnings(record=True) as told:
+def test_ranked_with_warnings(kind, what):
+    call, expected, *expected_warnings = ANSWERED[what]
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = call(kind)
-    for one, start in zip(told, said, strict=True):
+    for one, start in zip(caught, expected_warnings, strict=True):
         assert str(one.message).startswith(start)
     assert found[0].tolist() == expected
-    assert (found.nothing_known is not None) == (NOBODY in said)
+    assert (found.nothing_known is not None) == (NOBODY in expected_warnings)
 
 
 @pytest.mark.parametrize("kind", [SessionNeighbors, SessionCooccurrence, SessionBlend])
-def test_a_session_of_a_million_items_is_learned_from_and_asks(kind):
+def test_a_session_of_a_million_items_is_learned_from_and_ranked(kind):
     ranker = kind(**FIXED[kind]).fit([LONG, [1, 2], [2, 3]])
     found = ranker.rank([LONG, LONG[-50:]], 5)
     np.testing.assert_array_equal(found[0], found[1])

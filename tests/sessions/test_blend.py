@@ -33,8 +33,8 @@ def slow_heights(ranker, asked):
         scores = part.scores(asked, ranker.item_ids_)
         levels = np.log1p(9 * np.maximum(scores, 0) / scores.max(axis=1, keepdims=True)) / np.log(10)
         new, had = (np.interp(levels, LEVELS, np.cumsum(ranker.spline_steps_[kind, number])) for kind in (0, 1))
-        said = np.where(again, had, new)
-        heights = np.where(scores > 0, np.maximum(heights, 0) * np.isfinite(heights) + said, heights)
+        heights_of_part = np.where(again, had, new)
+        heights = np.where(scores > 0, np.maximum(heights, 0) * np.isfinite(heights) + heights_of_part, heights)
     for row, items in enumerate(asked):
         recent = items[::-1][: len(ranker.repeats_)]
         for item in set(recent):
@@ -88,12 +88,12 @@ def test_likelihood_and_its_slope():
     found, targets = candidates(rng, 30, 12), rng.integers(0, 12, 30)
     steps, repeats = rng.uniform(0, 1, (2, 2, N_KNOTS)), rng.normal(size=3)
 
-    def asked(steps, repeats):
+    def surprise_of(steps, repeats):
         slope = Heights(np.zeros((2, 2, N_KNOTS)), np.zeros(3))
         heights = Heights(np.cumsum(steps, axis=2), repeats)
         return surprise(found, targets, 12, heights, np.empty(len(found.items)), slope), slope
 
-    total, slope = asked(steps, repeats)
+    total, slope = surprise_of(steps, repeats)
     assert total == pytest.approx(slow_surprise(found, targets, 12, steps, repeats), rel=1e-9)
     for kind, part, knot in np.ndindex(steps.shape):
         small = np.zeros_like(steps)

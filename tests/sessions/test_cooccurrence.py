@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slatewise import SessionCooccurrence
-from tests.sessions.session_judges import best, count_scores
+from tests.sessions.reference import best, count_scores
 
 PLAIN = {"decay": 0.8, "backward": 1.0, "row_power": 1.0, "last_weight": 1.0, "repeat_weight": 1.0}
 logs = st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=12), min_size=1, max_size=15)

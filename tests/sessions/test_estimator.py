@@ -74,7 +74,7 @@ def test_every_form_of_the_same_sessions_has_the_same_answer(ranker):
     assert len(ranker.rank([], 3)) == 0
 
 
-def test_an_answer_does_not_depend_on_whom_it_is_asked_with(ranker):
+def test_rankings_do_not_depend_on_other_queries(ranker):
     together = ranker.rank(QUERIES, 8)
     for place in (0, 17, 39):
         alone = ranker.rank([QUERIES[place]], 8)
@@ -100,9 +100,9 @@ def test_nothing_known_is_answered_by_popularity_and_marked(ranker):
     assert found.top(2).nothing_known.tolist() == [False, True]
     np.testing.assert_array_equal(found.ids[1], most)
     np.testing.assert_allclose(found.scores[1], popular[most] / 900 - 1)
-    with pytest.warns(UserWarning, match="queries: ") as told:
+    with pytest.warns(UserWarning, match="queries: ") as caught:
         found = ranker.rank([[999], [1, 999]], 4, unknown="ignore")
-    assert [str(one.message).split(";")[0] for one in told] == [
+    assert [str(one.message).split(";")[0] for one in caught] == [
         "queries: 2 of 3 ids were not seen in fit and are left out of their sessions",
         "queries: 1 of 2 have no item that fit saw and get the most popular items",
     ]
@@ -251,7 +251,7 @@ def test_empty_sessions_are_left_out_with_a_warning(kind):
     assert ranker.model_card_.n_lists == 2
 
 
-def test_nothing_is_asked_before_fit(kind):
+def test_rank_needs_a_fit(kind):
     for ask in (lambda: kind().rank([[1]]), lambda: kind().scores([[1]], [1]), lambda: kind().recall([[1]], [1])):
         with pytest.raises(NotFittedError):
             ask()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from slatewise import SessionNeighbors, datasets
 from slatewise.data import Sessions
-from tests.sessions.session_judges import best, neighbor_scores
+from tests.sessions.reference import best, neighbor_scores
 
 PLAIN = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0, "reach": None}
 logs = st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=9), min_size=1, max_size=25)
@@ -24,7 +24,7 @@ def compare(ranker, sessions, queries):
     for query, row, ids in zip(queries, scores, ranker.rank(queries, len(items)).ids, strict=True):
         expected = definition(ranker, sessions, query)
         np.testing.assert_allclose(row, [expected[item] for item in items], rtol=1e-12)
-        # Sums that are equal in exact arithmetic may differ in the last bit: the list is judged by its own scores.
+        # Sums that are equal in exact arithmetic may differ in the last bit: the list is compared by its own scores.
         assert ids.tolist() == best(dict(zip(items, row.tolist(), strict=True)), len(items))
 
 
@@ -94,8 +94,8 @@ def test_auto_finds_that_nothing_comes_twice():
     ranker, plain = SessionNeighbors().fit(sessions), SessionNeighbors(**PLAIN).fit(sessions)
     assert ranker.repeat_weight_ < 1
     assert ranker.last_weight_ < 1
-    asked = Sessions.of(sessions[:50]).prefixes()
-    assert ranker.recall(asked, ks=[1])[1] > 0.8 > 0.1 > plain.recall(asked, ks=[1])[1]
+    prefixes = Sessions.of(sessions[:50]).prefixes()
+    assert ranker.recall(prefixes, ks=[1])[1] > 0.8 > 0.1 > plain.recall(prefixes, ks=[1])[1]
 
 
 def test_auto_leaves_what_is_given():

@@ -21,7 +21,7 @@ from slatewise.sessions.problem import session_pairs
 from tests.factors.flat import make_session_ranker
 from tests.factors.reference import adagrad, rank_weight
 from tests.factors.test_bags import WINDOW, N, make, whole_block
-from tests.sessions.test_session_ranker import ASKED, N_ITEMS, SMALL, named, slow_scores
+from tests.sessions.test_ranker import ASKED, N_ITEMS, SMALL, named, slow_scores
 
 D = 3
 OF_ASKED = np.array([[1.0, 0.0, 0.0], [0.0, -0.5, 2.0], [0.0, 0.0, 0.0]])
@@ -69,11 +69,11 @@ def slow(ranker, asked, rows):
 @pytest.mark.parametrize(("ages", "longest"), [(WINDOW, WINDOW), (1, 6)])
 def test_violators_are_counted_and_a_step_follows_the_slopes(ages, longest, based):
     n_items = 11
-    factors, lists, pairs, judge = make(n_items, 20, ages, longest, based=based, n_features=D)
+    factors, lists, pairs, reference = make(n_items, 20, ages, longest, based=based, n_features=D)
     vectors = factors.queries.vectors(np.arange(20))
-    np.testing.assert_allclose(vectors[:, :N], [judge.vector(one) for one in lists], atol=1e-6)
+    np.testing.assert_allclose(vectors[:, :N], [reference.vector(one) for one in lists], atol=1e-6)
     assert np.all(vectors[:, N] == 1)
-    pushed = [judge.violators(bag, d) for bag, d in zip(lists, pairs.items, strict=True)]
+    pushed = [reference.violators(bag, d) for bag, d in zip(lists, pairs.items, strict=True)]
     negatives = WholeCatalogue(most=n_items).prepare(factors, pairs, Executor(1))
     found = negatives.gradient(whole_block(pairs), vectors[pairs.queries], factors.items.values, rank_weights(n_items))
     up = np.zeros(20)
@@ -81,19 +81,19 @@ def test_violators_are_counted_and_a_step_follows_the_slopes(ages, longest, base
     expected = [w * rank_weight(len(bad), n_items) for w, bad in zip(pairs.weights, pushed, strict=True)]
     np.testing.assert_allclose(up, expected, rtol=1e-5)
     data = lists, pairs.items, pairs.weights, pushed
-    assert found.loss == pytest.approx(judge.objective(*data), rel=1e-5)
-    U, C, V, w = (judge.gradient(part, *data) for part in (judge.U, judge.C, judge.V, judge.w))
+    assert found.loss == pytest.approx(reference.objective(*data), rel=1e-5)
+    U, C, V, w = (reference.gradient(part, *data) for part in (reference.U, reference.C, reference.V, reference.w))
     table = factors.queries.bags.table
     engine = BlockedEngine(WholeCatalogue(most=n_items), rank_weights(n_items), 1000, Executor(1))
     engine.epoch(factors, pairs, np.random.default_rng(0))
     columns = [(0, N, 0.3, 1.5)]
-    for rows, before, slope in ((slice(0, n_items), judge.U, U), (slice(n_items, n_items + D), judge.C, C)):
+    for rows, before, slope in ((slice(0, n_items), reference.U, U), (slice(n_items, n_items + D), reference.C, C)):
         stepped, squares = adagrad(before, np.zeros((len(before), 1)), slope, columns)
         np.testing.assert_allclose(table.values[rows, :N], stepped, atol=1e-4)
         np.testing.assert_allclose(table.accumulators[rows], squares, rtol=1e-3, atol=1e-6)
-    stepped = adagrad(judge.V, np.zeros((n_items, 1)), V, columns)[0]
+    stepped = adagrad(reference.V, np.zeros((n_items, 1)), V, columns)[0]
     np.testing.assert_allclose(factors.items.values[:, :N], stepped, atol=1e-4)
-    weights = np.maximum(judge.w + 0.1 * 0.3 * np.sign(w), 0)
+    weights = np.maximum(reference.w + 0.1 * 0.3 * np.sign(w), 0)
     np.testing.assert_allclose(table.weights[AGE_WEIGHTS].values, np.append(1.0, weights[1:]), atol=1e-5)
 
 
@@ -110,8 +110,8 @@ def test_rows_of_features_stay_in_the_ball():
 def test_lists_are_those_of_all_scores(monkeypatch, sizes):
     for name, size in sizes.items():
         monkeypatch.setattr(f"slatewise.factors.scoring.{name}", size)
-    factors, lists, _, judge = make(23, 17, based=True, n_features=D)
-    expected = np.array([judge.scores(one) for one in lists])
+    factors, lists, _, reference = make(23, 17, based=True, n_features=D)
+    expected = np.array([reference.scores(one) for one in lists])
     found = Cascade((factors,)).top(np.arange(17), 5)
     np.testing.assert_array_equal(found.items, np.argsort(-expected, axis=1, kind="stable")[:, :5])
 
@@ -181,8 +181,8 @@ def test_features_alone_are_something_known(rankers):
 
 
 @pytest.mark.parametrize("base", [None, "blend"])
-def test_what_a_user_likes_is_learnt(base):
-    """The next item is of the user's own kind: whoever sees the items alone can only guess which."""
+def test_what_a_user_likes_is_learned(base):
+    """The next item is of the user's own kind: from the items alone nobody can tell which."""
     rng = np.random.default_rng(0)
     users, firsts = rng.integers(0, 6, 400), rng.integers(0, 4, 400)
     sessions = [[f"b{first}", f"a{user}"] for first, user in zip(firsts, users, strict=True)]

@@ -58,7 +58,7 @@ def test_a_program_may_change_things_with_a_bearer_token():
     assert ask(guard(), "POST", "/api/answer", [HOST, BEARER], b"{}").status == 200
 
 
-def test_the_page_is_told_what_to_send_with_changes():
+def test_the_page_gets_its_form_token():
     async def tell(scope, receive, send):
         await Answer(200, scope["state"]["form_token"]).send(send)
 
@@ -198,7 +198,7 @@ def test_a_token_is_changed_for_a_cookie_and_back():
     ],
     ids=["wrong", "empty", "no text", "too long", "no origin", "another origin"],
 )
-def test_the_door_stays_shut(headers, body, status):
+def test_enter_is_closed_without_tokens(headers, body, status):
     answered = ask(guard(), "POST", "/enter", headers, body)
     assert answered.status == status
     assert "set-cookie" not in answered.headers

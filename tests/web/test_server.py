@@ -93,7 +93,7 @@ def change(port, *lines):
     return head(port, origin, form, *lines, method="POST")
 
 
-def test_an_honest_client_is_served_and_not_told_by_what(port):
+def test_a_normal_client_is_served_without_a_server_header(port):
     assert is_served(port)
     assert b"server:" not in answers(port, head(port, "Connection: close"), b"HTTP/1.1 200 OK").lower()
 

@@ -1,4 +1,4 @@
-"""What the commands print, and where they write: tables, bars while a person waits, places that can be written to."""
+"""What the commands print and write: tables, progress bars, and checks of output files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def working(what: str) -> AbstractContextManager[None]:
-    """Show on stderr how far the work is while a person waits; nothing when piped."""
+    """Show progress on stderr if it is a terminal."""
     from slatewise.core.running.progress import progress_bars
 
     return progress_bars(what, patience=0.0)
 
 
 def when(milliseconds: int) -> str:
-    """Return a moment, in milliseconds since 1970, for a table."""
+    """Return a time, in milliseconds since 1970, as text for a table."""
     return datetime.fromtimestamp(milliseconds / 1000.0, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -56,7 +56,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def check_target(option: str, path: Path | None, *others: Path | str | None) -> None:
-    """Refuse, before the work, a place that cannot be written to, or that holds what the command reads or writes."""
+    """Refuse, before the work, a file that cannot be written, or that the command also reads or writes."""
     if path is None:
         return
     from slatewise.core.files import check_target as check_place
@@ -68,7 +68,7 @@ def check_target(option: str, path: Path | None, *others: Path | str | None) -> 
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Tell whether two paths lead to one file, or will."""
+    """Return whether two paths lead to the same file, or will."""
     try:
         return one.samefile(other)
     except OSError:  # one of them is not there yet
@@ -76,7 +76,7 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def without_nan(value: Any) -> Any:
-    """JSON has no NaN: a mean over no list at all is null."""
+    """Return a value for JSON, which has no NaN: the mean over no lists is null."""
     match value:
         case dict():
             return {key: without_nan(part) for key, part in cast("dict[str, Any]", value).items()}
@@ -89,5 +89,5 @@ def without_nan(value: Any) -> Any:
 
 
 def as_options(text: str) -> str:
-    """Say what a reader advises in the words of the command line."""
+    """Return a message of a reader with options instead of arguments."""
     return text.replace("header=True", "--header").replace("header=False", "--no-header")

@@ -1,7 +1,7 @@
 """``slatewise demo``: what the structure of a list is worth on embedded data, in one table and one page.
 
-Each system against what one would do without it: items scored by themselves, a distance or a matching that was not
-learned. Where the problem is generated the best possible ranking is known, and stands beside the two.
+Each system is compared with a baseline: items scored by themselves, or a distance or a matching that was not learned.
+For generated problems the best possible ranking is shown too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = ["system", "problem", "measure", "baseline", "structured", "best possi
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One problem, measured with and without a system; ``best`` is None where nobody knows it."""
+    """One problem, measured with and without a system; ``best`` is None if it is not known."""
 
     system: str
     problem: str
@@ -59,13 +59,13 @@ class DemoRow:
     best: float | None
     story: str
     picture: str
-    """An SVG, because people would rather look."""
+    """An SVG."""
     caption: str
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The demo's table, as cells and as a page."""
+    """The table of the demo, as cells and as a page."""
 
     rows: list[DemoRow]
 
@@ -141,8 +141,8 @@ def _interacting(seed: int) -> list[DemoRow]:
             joint.score(lists.X[1000:], lists.Y[1000:]),
             1.0,
             "Three core items attract or repel others. Scored by themselves, the best items are not the best "
-            "selection; trying every subset of the core finds it exactly. Which items are core is told here, how they "
-            "interact is learned.",
+            "selection; trying every subset of the core finds it exactly. The core items are given here, and their "
+            "interactions are learned.",
             pair_graphs(graphs),
             "The nine strongest pairs of items, named by number; the three core items are yellow. Wider is stronger.",
         )
@@ -163,7 +163,7 @@ def _scenes(seed: int) -> list[DemoRow]:
     scenes = make_label_scenes(n_rows=1500, random_state=seed)
     X, Y = scenes.X[1000:], scenes.Y[1000:]
     alone, joint = _alone_and_joint(scenes.X, scenes.Y, n_train=1000, core=5, C=10.0)
-    asked = {
+    by_answers = {
         name: simulate(ranker, X, Y, questions=range(11)).mean()
         for name, ranker in (("independent", alone), ("structured", joint))
     }
@@ -179,12 +179,12 @@ def _scenes(seed: int) -> list[DemoRow]:
             "every tag, which the generator knows.",
             lines(
                 range(11),
-                {name: list(means.values()) for name, means in asked.items()},
+                {name: list(means.values()) for name, means in by_answers.items()},
                 "questions answered",
                 "break-even precision",
             ),
-            "A person answers questions about the tags that are most in doubt. With pair terms, an answer also says "
-            "something about the tags that were not asked.",
+            "A person answers questions about the tags that are most in doubt. With pair terms, an answer also "
+            "changes the probabilities of other tags.",
         )
     ]
 
@@ -324,9 +324,9 @@ def _sessions(seed: int) -> list[DemoRow]:
 
 
 def _list_before_and_after(ranker: LatentRanker, made: MadeSessions, queries: NDArray[np.int64]) -> tuple[str, str]:
-    """Draw the list that the stages change most of those asked for often; the likeliest items stand out."""
-    asked, often = np.unique(queries, return_counts=True)
-    common = asked[np.argsort(-often, kind="stable")[:50]]
+    """Draw the list that gains most of those of frequent queries; the likeliest items stand out."""
+    items, counts = np.unique(queries, return_counts=True)
+    common = items[np.argsort(-counts, kind="stable")[:50]]
     before, after = ranker.rank(common, 10, stage=0).ids, ranker.rank(common, 10).ids
     likeliest = made.best_next(common, k=10)
     hits = [(lists[:, :, None] == likeliest[:, None]).any(axis=2).sum(axis=1) for lists in (before, after)]
@@ -334,8 +334,8 @@ def _list_before_and_after(ranker: LatentRanker, made: MadeSessions, queries: ND
     names = [[f"item {item}" for item in items[row]] for items in (before, after, likeliest)]
     return (
         slopes(names[0], names[1], ("every item by itself", "with the top of the list"), good=names[2]),
-        f"After item {common[row]}: the best ten before and after the stages, of the 50 items asked for most often the "
-        "list that gains most. Blue: the ten items that are truly likeliest.",
+        f"After item {common[row]}: the best ten before and after the stages, the list that "
+        "gains most among the 50 most frequent items. Blue: the ten items that are truly likeliest.",
     )
 
 

@@ -1,7 +1,7 @@
 """``slatewise label ...``: label items on a page that asks the best next question.
 
 ``init``, ``status``, ``export``, ``import`` and the other commands work on a project without the page; ``serve`` and
-``demo`` run the page, and ``token`` says who may enter it from other machines.
+``demo`` run the page, and ``token`` makes tokens for people on other machines.
 """
 
 from __future__ import annotations
@@ -60,17 +60,20 @@ def init(
         ),
     ] = None,
     features: Annotated[
-        Path | None, typer.Option(help="What a model sees of the items, a row per item: .npz, .npy, .csv, .parquet.")
+        Path | None, typer.Option(help="Features of the items, a row per item: .npz, .npy, .csv, .parquet.")
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(help="What another model says, a column per label: log-odds, or probabilities from 0 to 1."),
+        typer.Option(help="Scores of another model, a column per label: log-odds, or probabilities from 0 to 1."),
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="The column of features or scores that names the items. Default: id.")
+        str | None, typer.Option("--id", help="The column of features or scores with the ids of items. Default: id.")
     ] = None,
     copy: Annotated[
-        bool, typer.Option("--copy", help="Copy the files of items into the project; else they must stay.")
+        bool,
+        typer.Option(
+            "--copy", help="Copy the files of items into the project; otherwise they must stay where they are."
+        ),
     ] = False,
     plan: Annotated[
         list[str] | None,
@@ -119,14 +122,16 @@ def init(
 @app.command()
 def serve(
     project: ProjectArgument,
-    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs tokens.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; any but this machine's needs tokens.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0: one that is free.", min=0, max=65535)] = 8765,
     origin: Annotated[
         str | None, typer.Option(help="The address that browsers use, as https://label.example.org.")
     ] = None,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are."),
+        typer.Option("--behind-proxy", help="A proxy on this machine forwards requests and names their clients."),
     ] = False,
 ) -> None:
     """Serve the page of a project, until Ctrl-C.
@@ -165,7 +170,7 @@ def status(
     project: ProjectArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Say how far a project is.
+    """Show the progress of a project.
 
     Items, people, labels, how much people agree, and what the models are worth on items labeled without them.
 
@@ -188,7 +193,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .csv, .jsonl, .json, .npz, .svm.")],
     format: FormatOption = None,
     prefix: Annotated[
-        str, typer.Option(help="Label Studio: what stands before paths of files, as /data/local-files/?d=photos/.")
+        str, typer.Option(help="Label Studio: a prefix of paths of files, as /data/local-files/?d=photos/.")
     ] = "",
     interface: Annotated[
         Path | None, typer.Option(help="Label Studio: also write the interface that its project needs to this file.")
@@ -239,7 +244,9 @@ def import_(
     annotator: Annotated[str, typer.Option(help="The annotator of answers for which the file names none.")] = "import",
     renamed: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="THEIRS=OURS", help="What the project calls a label of the file; repeatable."),
+        typer.Option(
+            "--map", metavar="THEIRS=OURS", help="The name in the project of a label of the file; repeatable."
+        ),
     ] = None,
 ) -> None:
     """Take answers from a file, all or none.
@@ -267,10 +274,10 @@ app.add_typer(token, name="token")
 @token.command()
 def make(
     project: ProjectArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who is to enter.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The person who gets the token.")],
     role: Annotated[str, typer.Option(help="annotator, reviewer, or owner.")] = "annotator",
 ) -> None:
-    """Make a token and show it, this once.
+    """Make a token and show it, only this once.
 
     Only a digest of it is kept.
 
@@ -290,7 +297,7 @@ def make(
 
 @token.command("list")
 def list_(project: ProjectArgument) -> None:
-    """List whose tokens there are, never what they are.
+    """List the owners of tokens, never the tokens.
 
     Example: slatewise label token list beach
     """
@@ -326,8 +333,8 @@ def revoke(
 @app.command()
 def rename(
     project: ProjectArgument,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="What the label is called.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The name of the label.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
 ) -> None:
     """Give a label another name.
 
@@ -343,7 +350,7 @@ def rename(
 @app.command()
 def forget(
     project: ProjectArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose name is to go.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name to remove.")],
 ) -> None:
     """Remove a person's name.
 
@@ -361,7 +368,7 @@ def forget(
 
 @app.command()
 def audit(project: ProjectArgument) -> None:
-    """List who entered, exported, trained, renamed and so on, the oldest first.
+    """List who entered, exported, trained, renamed and so on, oldest first.
 
     Example: slatewise label audit beach
     """

@@ -1,7 +1,7 @@
-"""The command line: each command reads its arguments, calls the library, prints a table. Nothing is computed here.
+"""The commands: each reads its arguments, calls the library and prints a table. Nothing is computed here.
 
-Bad input ends with exit code 2 and one line on stderr that says where and what was expected; ``--debug`` shows the
-traceback. Tables go to stdout, progress to stderr and only where a person looks at it.
+Bad input ends with exit code 2 and one line on stderr that names the place and what was expected; ``--debug`` shows the
+traceback. Tables go to stdout, progress to stderr if it is a terminal.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def about(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path("demo/report.html"),
-    picture: Annotated[Path | None, typer.Option(help="Where its first picture goes by itself (.svg).")] = None,
+    out: Annotated[Path, typer.Option(help="The HTML report to write.")] = Path("demo/report.html"),
+    picture: Annotated[Path | None, typer.Option(help="Also write its first picture to this file (.svg).")] = None,
 ) -> None:
     """Train on embedded data, print one table, write a report with plots.
 
@@ -112,10 +112,10 @@ def fit(
         typer.Option(help="name=value, as the estimator's argument, or of a part of it (loss__k=3); repeatable."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A file that keeps the state of the fit; a fit that was killed goes on from it.")
+        Path | None, typer.Option(help="A file with the state of the fit; a fit that was killed continues from it.")
     ] = None,
     weight: Annotated[
-        str | None, typer.Option(help="The column of a file of pairs that weighs them: its number, from 0, or name.")
+        str | None, typer.Option(help="The column of weights in a file of pairs: its number, from 0, or name.")
     ] = None,
 ) -> None:
     """Train a ranker on a file and save it.
@@ -139,7 +139,7 @@ def fit(
 @app.command()
 @with_options
 def rank(
-    model: Annotated[Path, typer.Argument(help="A model file that fit wrote; with --url, what the service calls it.")],
+    model: Annotated[Path, typer.Argument(help="A model file that fit wrote; with --url, its name at the service.")],
     data: Annotated[
         str,
         typer.Argument(
@@ -152,7 +152,7 @@ def rank(
     filters: FilterOptions,
     cluster: ClusterOptions,
     out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
-    top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="The number of documents of each query to keep.")] = 10,
     url: Annotated[
         str | None,
         typer.Option(help="Let a service rank, as http://127.0.0.1:8000; its token is in SLATEWISE_TOKEN."),
@@ -166,7 +166,7 @@ def rank(
 
     Many queries, on a Ray cluster: slatewise rank model.safetensors queries.parquet --cluster auto --out answers/
 
-    What comes after sessions: slatewise rank model.safetensors today.csv --exclude-seen --out today.csv.run
+    The next items of sessions: slatewise rank model.safetensors today.csv --exclude-seen --out today.csv.run
     """
     from slatewise import load
     from slatewise.cli.tasks import task_for_model
@@ -206,25 +206,30 @@ def rank(
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL...", help="Model files that fit wrote, or NAME=FILE; else the file names them."),
+        typer.Argument(
+            metavar="MODEL...", help="Model files that fit wrote, or NAME=FILE; default name: that of the file."
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs tokens.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; any but this machine's needs tokens.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: one that is free.")] = 8000,
     token_file: Annotated[
-        Path | None, typer.Option(help="Tokens, or their digests, one per line; every request must show one of them.")
+        Path | None,
+        typer.Option(help="A file of tokens or digests, one per line; every request must send one of them."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the memory of the models.")] = 1,
     origin: Annotated[
-        str | None, typer.Option(help="The only address it is reached by, as https://rank.example.org.")
+        str | None, typer.Option(help="The only address of the service, as https://rank.example.org.")
     ] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are.")
+        bool, typer.Option("--behind-proxy", help="A proxy on this machine forwards requests and names their clients.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of one answer; default: all cores, shared by the workers.")
+        int | None, typer.Option(min=1, help="Threads of one answer; default: all cores, divided by the workers.")
     ] = None,
     make_token: Annotated[
-        Path | None, typer.Option(help="Add a new token to this file, print it, the only time it is seen, and stop.")
+        Path | None, typer.Option(help="Add a new token to this file, print it, only this once, and stop.")
     ] = None,
 ) -> None:
     """Answer over HTTP with saved models, until Ctrl-C.
@@ -258,7 +263,7 @@ def serve(
 @with_options
 def evaluate(
     system: Annotated[
-        Path, typer.Argument(metavar="RUN|MODEL", help="A run as rank writes it, or a model file that fit wrote.")
+        Path, typer.Argument(metavar="RUN|MODEL", help="A run that rank wrote, or a model file that fit wrote.")
     ],
     data: Annotated[
         str,
@@ -277,12 +282,12 @@ def evaluate(
     made_by: Annotated[
         str | None,
         typer.Option(
-            "--system", help="What made a run (cstar, metric, ...), where the file of judgements does not say it."
+            "--system", help="What made a run (cstar, metric, ...), if the file of judgements does not show it."
         ),
     ] = None,
     catalogue: Annotated[
         str | None,
-        typer.Option(help="For a run of metric: the file that fit read, whose rows were ranked, if it is not DATA."),
+        typer.Option(help="For a run of metric: the file that fit read, if it is not DATA."),
     ] = None,
 ) -> None:
     """Measure a run or a model against judgements.

@@ -28,25 +28,23 @@ class DataOptions:
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first line of a file of pairs or sessions names its columns; default: where well-known "
-            "names say so.",
+            help="Whether the first line of a file of pairs or sessions names its columns; default: if it has "
+            "well-known names.",
         ),
     ] = None
     labels: Annotated[
         str | None,
-        typer.Option(
-            "--labels", help="The label columns of a table: what their names start with, or names with commas."
-        ),
+        typer.Option("--labels", help="The label columns of a table: a prefix, or names with commas."),
     ] = None
     tags: Annotated[
         str | None,
-        typer.Option("--tags", help="The column of a table that holds all tags of a row (JSON lines: the key)."),
+        typer.Option("--tags", help="The column of a table with all tags of a row (JSON lines: the key)."),
     ] = None
     separator: Annotated[
-        str | None, typer.Option("--separator", help="What stands between two tags of such a column, as '|'.")
+        str | None, typer.Option("--separator", help="The text between two tags of such a column, as '|'.")
     ] = None
     id: Annotated[
-        str | None, typer.Option("--id", help="The column of a table that names its rows (JSON lines: the key).")
+        str | None, typer.Option("--id", help="The column of a table with the ids of its rows (JSON lines: the key).")
     ] = None
     features: Annotated[
         str | None,
@@ -58,13 +56,13 @@ class DataOptions:
         str | None,
         typer.Option(
             "--columns",
-            help="What the columns of a table of events are called, if not session, item, time and user: item=sku.",
+            help="The names of the columns of a table of events, if not session, item, time and user: item=sku.",
         ),
     ] = None
     gap: Annotated[
         float | None,
         typer.Option(
-            "--gap", help="The longest pause within a session of a table of events without sessions, in seconds."
+            "--gap", help="The longest pause within a session, in seconds, for a table of events without sessions."
         ),
     ] = None
     weight: str | None = None
@@ -88,11 +86,11 @@ class FilterOptions:
     seen: Annotated[bool, typer.Option("--exclude-seen", help="Do not show the items of a session.")] = False
     last: Annotated[
         bool,
-        typer.Option("--exclude-last", help="Do not show the last item of a session, or an id that asks its own item."),
+        typer.Option("--exclude-last", help="Do not show the last item of a session, or an id as its own item."),
     ] = False
     exclude: Annotated[
         Path | None,
-        typer.Option("--exclude", help="A CSV or TSV file of queries and items: which item not to show to whom."),
+        typer.Option("--exclude", help="A CSV or TSV file of pairs, a query and an item not to show."),
     ] = None
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="A file with the ids of the only items to show.")
@@ -116,7 +114,9 @@ class ClusterOptions:
             "then, and rank writes a folder of them.",
         ),
     ] = None
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="With --cluster: how many processes.")] = None
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="With --cluster: the number of processes.")
+    ] = None
 
     def check(self, data: DataOptions | None = None, filters: FilterOptions | None = None) -> bool:
         """Return whether there is a cluster; refuse options that its workers do not have."""

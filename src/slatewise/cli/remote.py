@@ -6,12 +6,13 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from slatewise._registry import ESTIMATORS, Data
 from slatewise.cli.inputs import (
     Part,
     document_ids,
@@ -68,11 +69,9 @@ class Remote:
     def task(self) -> RemoteTask:
         """The task that reads data for the model and ranks them with the service."""
         estimator = str(self.about["estimator"])
-        if self.about["queries"] == "sessions":
-            return RemoteTask(TASKS["SessionNeighbors"], _sessions)  # all rankers of sessions read the same data
-        if estimator not in _RANK:
-            raise ValueError(f"{self._name}: expected one of {', '.join(_RANK)}, found {estimator}: use the client")
-        return RemoteTask(TASKS[estimator], _RANK[estimator])
+        if estimator not in TASKS:
+            raise ValueError(f"{self._name}: expected one of {', '.join(TASKS)}, found {estimator}: use the client")
+        return RemoteTask(TASKS[estimator], _BY_DATA[ESTIMATORS[estimator].data])
 
     def close(self) -> None:
         """Close the connection."""
@@ -225,13 +224,11 @@ def _rankings(query_ids: Any, found: list[dict[str, Any]], nothing_known: Any = 
     return Rankings.of_lists(query_ids, ids, scores, offsets, nothing_known)
 
 
-_RANK: dict[str, Callable[[Remote, Task, str, int], Run]] = {
-    "BestFeatureRanker": _documents,
-    "CStarMarginRanker": _labels,
-    "CStarRanker": _labels,
-    "LatentFeatureRanker": _features,
-    "LatentRanker": _pairs,
-    "MarginRanker": _documents,
-    "MatchingRanker": _documents,
-    "MetricRanker": _examples,
+_BY_DATA: Mapping[Data, Callable[[Remote, Task, str, int], Run]] = {
+    "examples": _examples,
+    "feature pairs": _features,
+    "label sets": _labels,
+    "lists": _documents,
+    "pairs": _pairs,
+    "sessions": _sessions,
 }

@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise._registry import ESTIMATORS, Data
 from slatewise._version import __version__
 from slatewise.cluster.workers import Workers
 from slatewise.core.checks import whole_number
@@ -38,32 +39,11 @@ MANIFEST = "manifest.json"
 _UNKNOWN = "queries unknown to the model"
 
 
-class Kind(Protocol):
-    """Cuts data into partitions, and ranks one of them."""
-
-    def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[Any]:
-        """Return the partitions without reading features; data that the model cannot rank is an error."""
-        ...
-
-    def rank(self, model: Any, partition: Any, top: int) -> tuple[Rankings, int]:
-        """Rank the queries of a partition; also return the number of unknown ones."""
-        ...
-
-
 class ModelFile(NamedTuple):
     """A model file, and the digest by which workers check that they find the same."""
 
     path: str
     sha256: str
-
-
-class RankJob(NamedTuple):
-    """What all partitions of a ranking share."""
-
-    model: ModelFile
-    top: int
-    out: str
-    kind: Kind
 
 
 class Lists(NamedTuple):
@@ -140,13 +120,19 @@ class QueriesOfCatalogue:
         return model.rank(ids[known], min(top, len(model.item_ids_))), int(np.sum(~known))
 
 
-KINDS: dict[str, type[Kind]] = {
-    "MarginRanker": RowsOfLists,
-    "MatchingRanker": RowsOfLists,
-    "BestFeatureRanker": RowsOfLists,
-    "LatentRanker": QueriesOfCatalogue,
-}
+Kind: TypeAlias = RowsOfLists | QueriesOfCatalogue
+_BY_DATA: Mapping[Data, type[Kind]] = {"lists": RowsOfLists, "pairs": QueriesOfCatalogue}
+KINDS = {name: _BY_DATA[row.data] for name, row in ESTIMATORS.items() if row.command and row.data in _BY_DATA}
 """By the name of the estimator."""
+
+
+class RankJob(NamedTuple):
+    """What all partitions of a ranking share."""
+
+    model: ModelFile
+    top: int
+    out: str
+    kind: Kind
 
 
 def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path, top: int = 10) -> int:
@@ -333,7 +319,7 @@ def _rank_partition(job: RankJob, partition: tuple[int, Any]) -> None:
     columns = {
         "qid": found.query_ids[starts],
         "doc_id": found.ids.reshape(-1),
-        "rank": (found.places() + 1).astype(np.int32),
+        "rank": (found.positions() + 1).astype(np.int32),
         "score": found.scores.reshape(-1),
     }
     with atomic_path(_part(Path(job.out), number)) as temporary:

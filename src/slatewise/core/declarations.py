@@ -1,6 +1,6 @@
 """Parameters, learned attributes and settings objects, each declared once.
 
-The body of a class says what each of them is::
+The body of a class declares them::
 
     class MarginRanker(Estimator):
         C: float | Literal["auto"] = param(POSITIVE | one_of("auto"), "Weight of the loss.", default=1.0)
@@ -36,12 +36,12 @@ Dimension = str | int
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a parameter or a learned attribute is."""
+    """The declaration of a parameter or a learned attribute."""
 
     rule: Rule
     text: str
     saved: bool = True
-    """Whether a model file has it."""
+    """Whether it is in a model file."""
     optional: bool = False
     """Whether a fit may leave a learned attribute out."""
     shape: tuple[Dimension, ...] | None = None
@@ -53,13 +53,13 @@ def param(rule: Rule, text: str, *, default: Any, saved: bool = True, kw_only: b
     Parameters
     ----------
     rule
-        What a value may be.
+        The allowed values.
     text
-        What it means, for the docstring.
+        The meaning, for the docstring.
     default
-        What the signature says.
+        The default in the signature.
     saved
-        Whether it belongs to the model. ``n_jobs`` and the like belong to a run: no model file has them.
+        Whether it belongs to the model. ``n_jobs`` and the like belong to a run and are in no model file.
     kw_only
         False for the first parameter of an estimator.
     """
@@ -83,17 +83,13 @@ def learned(
 
     Parameters
     ----------
-    rule
-        What a value may be.
-    text
-        What it means, for the docstring.
     shape
-        Of an array: numbers, names of attributes (``"n_features_in_"``, or an array, of which the length counts), and
-        letters for what only has to agree between arrays.
+        The shape of an array: numbers, names of attributes (``"n_features_in_"``, or an array, of which the length
+        counts), and letters for sizes that only have to agree between arrays.
     optional
-        Whether some models have no such attribute. It is then absent, not None.
-    saved
-        Whether a model file has it.
+        Whether some models lack the attribute. It is then absent, not None.
+    rule, text, saved
+        As in :func:`param`.
     init
         Always False; type checkers read it.
     """
@@ -105,7 +101,7 @@ JOBS_TEXT = """Threads; the result is the same, bit for bit, with any number. No
 
 
 def seed_text(what: str) -> str:
-    """Return the text of ``random_state``; ``what`` says what is drawn."""
+    """Return the text of ``random_state``; the sentence ``what`` names what is drawn."""
     return f"""{what} None is 0: every fit draws the same numbers.
 From a RandomState or Generator each fit draws one seed, ``seed_``."""
 
@@ -131,7 +127,7 @@ def check_shapes(estimator: object) -> None:
             continue
         found = cast("tuple[int, ...]", value.shape)
         if len(found) != len(declared.shape):
-            continue  # of another of the kinds that its rule allows
+            continue  # another of the kinds that its rule allows
         expected = tuple(
             _size(estimator, one, sizes.setdefault(str(one), size))
             for one, size in zip(declared.shape, found, strict=True)
@@ -176,7 +172,7 @@ class Settings:
     def __init_subclass__(cls, *, shorthand: str | None = None, takes_number: bool = False) -> None:
         super().__init_subclass__()
         cls.shorthand, cls.takes_number = shorthand, takes_number
-        dataclass(frozen=True)(cls)
+        dataclass(frozen=True, repr=False)(cls)
         document(cls)
 
     def __post_init__(self) -> None:
@@ -186,6 +182,12 @@ class Settings:
             declared.rule.check(f"{type(self).__name__}.{name}", value)
             if isinstance(value, list | np.ndarray):
                 object.__setattr__(self, name, tuple(np.asarray(cast("Any", value)).tolist()))
+
+    def __repr__(self) -> str:
+        """Show the fields that differ from their defaults, as scikit-learn shows the parameters of estimators."""
+        defaults = {one.name: one.default for one in fields(cast("Any", self))}
+        changed = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the fields; with ``deep`` also those inside fields that are settings themselves."""
@@ -208,7 +210,7 @@ def settings(*kinds: type[Settings]) -> Rule:
 
 
 def expanded(kinds: tuple[type[Settings], ...], value: object) -> Settings | None:
-    """Return the settings object that a value is, or stands for; None where it is none."""
+    """Return the settings object that a value is or stands for, or None."""
     for kind in kinds:
         if isinstance(value, kind):
             return value
@@ -221,7 +223,7 @@ def expanded(kinds: tuple[type[Settings], ...], value: object) -> Settings | Non
 
 
 def resolved(estimator: Ruled, name: str) -> Any:
-    """Return a parameter of an estimator, as the settings object that it stands for where it is a shorthand."""
+    """Return a parameter of an estimator; a shorthand becomes its settings object."""
     value = getattr(estimator, name)
     found = expanded(rules_of(estimator)[name].kinds, value)
     return value if found is None else found
@@ -283,14 +285,11 @@ def document(kind: type) -> None:
     if kind.__doc__ is None:  # python -OO
         return
     text = inspect.cleandoc(kind.__doc__)
-    sections = _section("Parameters", params_of(kind), _defaults(kind)) + _section("Attributes", learned_of(kind), {})
+    defaults = {one.name: repr(one.default) for one in fields(kind) if one.init}
+    sections = _section("Parameters", params_of(kind), defaults) + _section("Attributes", learned_of(kind), {})
     later = _LATER.search(text)
     place = len(text) if later is None else later.start()
     kind.__doc__ = f"{text[:place].rstrip()}\n\n{sections}{text[place:]}".rstrip() + "\n"
-
-
-def _defaults(kind: type) -> Mapping[str, str]:
-    return {one.name: repr(one.default) for one in fields(kind) if one.init}
 
 
 def _section(title: str, declared: Mapping[str, Declaration], defaults: Mapping[str, str]) -> str:

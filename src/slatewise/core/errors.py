@@ -1,4 +1,4 @@
-"""What slatewise raises and warns with. Every message says where and what was expected."""
+"""Errors and warnings of slatewise. Every message names the place and what was expected."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ModelFileError(_Message, ValueError):
 
 
 class ProjectError(_Message, RuntimeError):
-    """A labeling project cannot be opened, or cannot take what was said; of that, nothing was written."""
+    """A labeling project cannot be opened, or cannot store an answer; then nothing was written."""
 
 
 class ClusterError(_Message, RuntimeError):

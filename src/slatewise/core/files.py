@@ -2,7 +2,7 @@
 
 A writer that is killed leaves its temporary file, ``.NAME.????????.part``, behind. The next writer of the same target
 removes it: a writer holds a lock on its file while it lives, and the system ends the lock with the process, so a file
-that can be locked is nobody's. Where there are no such locks (Windows, some network folders), it stays.
+that can be locked has no writer. Without such locks (Windows, some network folders), it stays.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ def atomic_file(path: str | os.PathLike[str], *, new: bool = False) -> Generator
 
 
 def _link(temporary: Path, target: Path) -> None:
-    """Give a file its name, unless somebody has it."""
+    """Give a file its name, unless another file has it."""
     try:
         os.link(temporary, target)
     except FileExistsError:
         raise
-    except OSError:  # no hard links here: two writers of the same moment are not told apart
+    except OSError:  # no hard links here: of two writers at the same moment the last one wins
         if target.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         os.replace(temporary, target)

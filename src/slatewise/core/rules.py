@@ -1,11 +1,11 @@
-"""What a parameter may be: one small table per estimator, asked by ``fit`` and by ``load`` alike.
+"""Allowed values of parameters and learned attributes, checked by ``fit`` and by ``load``.
 
-A class writes its table beside the signature of ``__init__``, one :class:`Rule` for every parameter::
+An estimator has one :class:`Rule` for every parameter::
 
-    rules = {"k": count(), "C": POSITIVE | one_of("auto"), "n_jobs": JOBS}
+    {"k": count(), "C": POSITIVE | one_of("auto"), "n_jobs": JOBS}
 
-and :func:`check` walks it. Rules over several parameters stay code in the estimator. Counts have an upper end: a
-hostile one would make NumPy allocate.
+and :func:`check` applies them. Rules over several parameters stay code in the estimator. Counts have an upper end,
+because a hostile file could otherwise make NumPy allocate any amount of memory.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from numpy.typing import NDArray
 from slatewise.core.seeds import is_source
 
 MOST = 2**31 - 1
-"""Of a count that nothing is allocated for."""
+"""Largest count for which nothing is allocated."""
 MOST_LISTED = 1 << 20
-"""Places of a list, samples of a sum: arrays of this length are made."""
+"""Largest length of a list and number of samples: arrays of this length are made."""
 MOST_COMPONENTS = 1 << 16
-"""Columns of a table of factors."""
+"""Largest number of columns of a table of factors."""
 MOST_THREADS = 1 << 12
 MOST_LEARNED = 1e40
-"""Of learnt numbers in double precision: sums of products with data stay what every door lets in."""
+"""Largest learned number in double precision: sums of products with data stay finite."""
 MOST_FACTOR = 1e10
-"""Of a learnt factor in single precision, and of the norm of a row."""
+"""Largest learned factor in single precision, and norm of a row."""
 MOST_WEIGHT = 1e6
-"""Of a place of a list."""
+"""Largest weight of a position."""
 _LARGEST, _SINGLE = sys.float_info.max, np.finfo(np.float32)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value may be, in words and as a test; ``a | b`` allows what either allows.
+    """Allowed values, in words and as a test; ``a | b`` allows what either allows.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class Rule:
 
 
 class Ruled(Protocol):
-    """An object with a table of what its parameters may be."""
+    """An object with a table of rules."""
 
     _rules: ClassVar[Mapping[str, Rule]]
 
 
 def rules_of(ruled: Ruled) -> Mapping[str, Rule]:
-    """Return what each parameter may be."""
+    """Return the rule of each parameter."""
     return ruled._rules  # pyright: ignore[reportPrivateUsage] # users see no tables, estimators share this one
 
 
 def check(ruled: Ruled) -> None:
-    """Raise ValueError by the first parameter that its rule does not allow."""
+    """Raise ValueError for the first parameter that its rule does not allow."""
     for name, rule in rules_of(ruled).items():
         rule.check(name, getattr(ruled, name))
 
@@ -99,19 +99,19 @@ def short_repr(value: object) -> str:
 
 
 def count(least: int = 1, most: int = MOST) -> Rule:
-    """Whole numbers of Python's or NumPy's; True is none."""
+    """Allow integers of Python and NumPy, but not True."""
     return Rule(
         f"a whole number from {least} to {most}", lambda value: is_whole(value) and least <= _plain(value) <= most
     )
 
 
 def number(expected: str, least: float, most: float) -> Rule:
-    """Numbers of Python's or NumPy's between two ends that both belong to it; True is none, and NaN never is."""
+    """Allow numbers of Python and NumPy from ``least`` to ``most``, but neither True nor NaN."""
     return Rule(expected, lambda value: _is_number(value) and bool(least <= _plain(value) <= most))
 
 
 def one_of(first: str, *others: str) -> Rule:
-    """Some strings."""
+    """Allow some strings."""
     names = (first, *others)
     expected = f"one of {', '.join(names)}" if others else repr(first)
     return Rule(expected, lambda value: isinstance(value, str) and value in names)
@@ -120,7 +120,7 @@ def one_of(first: str, *others: str) -> Rule:
 def vector(
     expected: str, least: float = -_LARGEST, most: float = _LARGEST, whole: bool = False, empty: bool = False
 ) -> Rule:
-    """Numbers in a list, a tuple or an array of one dimension, all between two ends."""
+    """Allow numbers from ``least`` to ``most`` in a list, a tuple or a one-dimensional array."""
 
     def allows(value: object) -> bool:
         numbers = _as_vector(value)
@@ -134,13 +134,13 @@ def vector(
 
 
 def learned_array(ndim: int, dtype: type[np.floating[Any]] = np.float64, most: float = MOST_LEARNED) -> Rule:
-    """Finite numbers that a fit found, so small that what is made of them is finite too."""
+    """Allow arrays of learned numbers, so small that products with data are finite too."""
     most = min(most, MOST_FACTOR) if dtype is np.float32 else most
     return _array(f"numbers up to {most:g}", dtype.__name__, ndim, -most, most)
 
 
 def whole_array(ndim: int, dtype: str = "int64") -> Rule:
-    """Whole numbers >= 0."""
+    """Allow arrays of whole numbers >= 0."""
     return _array("numbers >= 0", dtype, ndim, 0, MOST)
 
 
@@ -167,7 +167,7 @@ def _ascending(*kinds: str) -> Callable[[object], bool]:
 
 
 def is_whole(value: object) -> bool:
-    """Tell a whole number, of Python's or NumPy's, from everything else."""
+    """Tell whether a value is an integer of Python or NumPy."""
     return not isinstance(value, bool) and isinstance(value, Integral)
 
 
@@ -195,21 +195,11 @@ def _are_names(value: object) -> bool:
     return array is not None and array.ndim == 1 and all(isinstance(name, str) for name in array.tolist())
 
 
-def _are_callables(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(callable(each) for each in cast("Sequence[object]", value))
-
-
 def _is_path(value: object) -> bool:
     if not isinstance(value, (str, os.PathLike)):
         return False
     path = os.fspath(cast("str | os.PathLike[Any]", value))
     return isinstance(path, str) and path != "" and "\0" not in path
-
-
-def _is_list_of_names(value: object) -> bool:
-    return _are_names(
-        np.array(cast("Sequence[object]", value), dtype=object) if isinstance(value, list | tuple) else value
-    )
 
 
 NONE = Rule("None", lambda value: value is None)
@@ -223,20 +213,26 @@ NORM = number(f"a number > 0 and at most {MOST_FACTOR:g}", float(_SINGLE.tiny), 
 WEIGHT = number(f"a number from 0 to {MOST_WEIGHT:g}", 0.0, MOST_WEIGHT)
 WEIGHTS = vector(f"numbers from 0 to {MOST_WEIGHT:g}", 0.0, MOST_WEIGHT)
 UNIT = number("a number from 1e-30 to 3.4e+38", 1e-30, float(_SINGLE.max))
-"""Of scores in single precision: what is divided by it neither overflows nor vanishes."""
+"""For scores in single precision: a quotient by it neither overflows nor vanishes."""
 LEARNED = number(f"a number up to {MOST_LEARNED:g}", -MOST_LEARNED, MOST_LEARNED)
 LEARNED_POSITIVE = number(f"a number > 0 and at most {MOST_LEARNED:g}", math.ulp(0.0), MOST_LEARNED)
 ANY_NUMBER = Rule("a number", _is_number)
-"""Of a figure that is only shown: NaN and infinities mean that there is none."""
+"""For a figure that is only shown: NaN and infinities mean that there is none."""
 COUNTS = _array(f"numbers from 0 to {MOST_LEARNED:g}", "float64", 1, 0.0, MOST_LEARNED)
 STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
 NAMES = Rule("an array of strings of 1 dimension", _are_names)
-LISTED_NAMES = Rule("a list of names", _is_list_of_names)
+LISTED_NAMES = Rule(
+    "a list of names",
+    lambda value: _are_names(np.array(value, dtype=object) if isinstance(value, list | tuple) else value),
+)
 IDS = Rule("int64 numbers or strings in ascending order, none twice", _ascending("int64", "U"))
 CLASSES = Rule("numbers or strings in ascending order, none twice", _ascending("b", "i", "u", "f", "U"))
 TEXT = Rule("a string", lambda value: isinstance(value, str))
 PATH = Rule("a path", _is_path)
-CALLBACKS = NONE | Rule("a list or tuple of callables", _are_callables)
+CALLBACKS = NONE | Rule(
+    "a list or tuple of callables",
+    lambda value: isinstance(value, list | tuple) and all(map(callable, cast("Sequence[object]", value))),
+)
 CHECKPOINT = NONE | PATH
 SEED = NONE | count(0, 2**63 - 1) | Rule("a RandomState or Generator", is_source)
 JOBS = NONE | count(1, MOST_THREADS) | count(-MOST_THREADS, -1)
@@ -244,6 +240,6 @@ DEVICE = NONE | Rule(
     "'cpu', 'cuda' or 'cuda:0'",
     lambda value: isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value, re.ASCII) is not None,
 )
-"""Where tensors are computed; whether it is there, :mod:`slatewise.core.running.devices` tells."""
+"""Where tensors are computed; :mod:`slatewise.core.running.devices` checks whether the device is there."""
 ANY = Rule("anything", lambda value: True)
-"""Of a parameter whose form only the data can tell: fit checks it where it uses it."""
+"""For a parameter whose form depends on the data: fit checks it where it uses it."""

@@ -37,7 +37,7 @@ Margins: TypeAlias = Callable[..., Floats]
 """A function of (s, pair, core, k, known), such as :func:`slatewise.cstar.inference.best_set.star_margins`."""
 
 CORE = rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True) | rules.LISTED_NAMES
-"""How many core labels, or which."""
+"""The number of core labels, or which."""
 
 
 class StarRanker(Estimator):
@@ -178,7 +178,7 @@ class StarRanker(Estimator):
         separator: str | None = None,
         count_known: bool = True,
     ) -> float:
-        """Return the break-even precision: of as many labels as a row has. Rows without a label are left out.
+        """Return the break-even precision: that of the first n labels of a row with n. Empty rows are skipped.
 
         Parameters
         ----------

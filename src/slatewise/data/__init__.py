@@ -1,6 +1,22 @@
 """Readers and writers, one format per file; every reader returns a record of :mod:`slatewise.data.records`.
 
-Names load on first use, so that asking for one format does not pay for the others.
+The path of data: bytes (``reading``) -> lines -> fields (``fields``) -> rows of a format -> arrays of a record.
+
+records              what readers return
+reading, fields      bytes of plain or packed files, lines with their places, bad rows; tokens and delimiters
+trec                 runs and judgments, and writers of runs
+pairs, events        (query, item) pairs; logs of events, which become sessions
+sessions             session files, and sessions in any form: lists, frames, arrays with offsets
+listening_log        plays of Last.fm
+tags, tag_table      rows with tags as CSV, TSV or JSON lines; as Parquet or Arrow
+labels               labels of rows in every form, as 0/1 rows with names
+svmlight, multilabel_svmlight, svmlight_text   rows of index:value, with query ids or label sets; what both share
+arff, npz            multi-label data of Mulan and MEKA; of NumPy
+frames, parquet      rows to rank in data frames; in Parquet and Arrow files
+scaling              features scaled within each query
+row_files, row_source   files of rows read piece by piece; rows that stay in their files until a worker needs them
+
+Names load on first use, so that one format does not pay for the others.
 """
 
 from __future__ import annotations
@@ -62,42 +78,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ListeningLog": "slatewise.data.listening_log",
-    "MultiLabel": "slatewise.data.records",
-    "Pairs": "slatewise.data.records",
-    "Prefixes": "slatewise.data.records",
-    "Qrels": "slatewise.data.records",
-    "RowsToRank": "slatewise.data.records",
-    "Run": "slatewise.data.records",
-    "Sessions": "slatewise.data.records",
-    "from_frame": "slatewise.data.frames",
-    "iter_parquet": "slatewise.data.parquet",
-    "iter_svmlight": "slatewise.data.svmlight",
-    "minmax_per_query": "slatewise.data.scaling",
-    "read_arff": "slatewise.data.arff",
-    "read_events": "slatewise.data.events",
-    "read_listening_log": "slatewise.data.listening_log",
-    "read_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
-    "read_npz": "slatewise.data.npz",
-    "read_pairs": "slatewise.data.pairs",
-    "read_parquet": "slatewise.data.parquet",
-    "read_qrels": "slatewise.data.trec",
-    "read_run": "slatewise.data.trec",
-    "read_sessions": "slatewise.data.sessions",
-    "read_svmlight": "slatewise.data.svmlight",
-    "read_tags": "slatewise.data.tags",
-    "sessions_from_events": "slatewise.data.events",
-    "split_sessions": "slatewise.data.events",
-    "write_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
-    "write_npz": "slatewise.data.npz",
-    "write_qrels": "slatewise.data.trec",
-    "write_run": "slatewise.data.trec",
-    "write_run_as": "slatewise.data.trec",
-    "write_sessions": "slatewise.data.sessions",
-    "write_svmlight": "slatewise.data.svmlight",
+    "arff": ["read_arff"],
+    "events": ["read_events", "sessions_from_events", "split_sessions"],
+    "frames": ["from_frame"],
+    "listening_log": ["ListeningLog", "read_listening_log"],
+    "multilabel_svmlight": ["read_multilabel_svmlight", "write_multilabel_svmlight"],
+    "npz": ["read_npz", "write_npz"],
+    "pairs": ["read_pairs"],
+    "parquet": ["iter_parquet", "read_parquet"],
+    "records": ["MultiLabel", "Pairs", "Prefixes", "Qrels", "RowsToRank", "Run", "Sessions"],
+    "scaling": ["minmax_per_query"],
+    "sessions": ["read_sessions", "write_sessions"],
+    "svmlight": ["iter_svmlight", "read_svmlight", "write_svmlight"],
+    "tags": ["read_tags"],
+    "trec": ["read_qrels", "read_run", "write_qrels", "write_run", "write_run_as"],
 }
 
-__getattr__ = lazy_getattr(globals(), _HOMES)
+__getattr__ = lazy_getattr(
+    globals(), {name: f"slatewise.data.{module}" for module, names in _HOMES.items() for name in names}
+)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,14 @@
 """Named public data sets, splits that cut no list, and generators with known best rankings.
 
-Data sets lie in a folder of folders, one a set, that ``SLATEWISE_DATA`` names; nothing of them is in the package.
+Data sets are in a folder of folders, one per set, that ``SLATEWISE_DATA`` names; none of them is in the package.
+
+loading          find a data set by name, in a folder or by a download, and load it
+table            every data set: what it is, its terms, its files, and the function that reads them
+records          what ``load`` returns, one record per kind of data
+readers, letor   the functions of the table; those of LETOR, with official runs and figures
+splits           training, validation and test rows by list or by time
+shapes           outlines with known matchings, and shape contexts
+make_interacting, make_queries, make_scenes, make_sessions   lists, queries, label sets, sessions with a known law
 """
 
 from slatewise.datasets.loading import DatasetNotFound, Description, describe, load, load_official_runs, names

@@ -187,7 +187,7 @@ class Estimator(BaseEstimator):
     def _settle_seed(self) -> None:
         """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
         if "random_state" in self._rules:
-            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
+            self.seed_ = seed_from(vars(self)["random_state"])
 
     @available_if(_require_callbacks)
     def set_callbacks(self, *callbacks: Any) -> Self:

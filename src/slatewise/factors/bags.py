@@ -76,7 +76,7 @@ class Continued(NamedTuple):
     """The session that each is of."""
 
 
-def asked_of(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
+def query_bags(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
     """Return the last ``window`` items of sessions that ask, or, with None, baskets: each item once."""
     if window is not None:
         return Bags(items, np.maximum(starts, ends - window), ends)
@@ -95,7 +95,9 @@ def learned_from(items: Ints, offsets: Ints, window: int | None) -> Continued:
 
 
 def all_but_one(items: Ints, offsets: Ints, most: int = MOST_OTHERS) -> Continued:
-    """Return every item of a basket of two or more, and the others, at most so many: a basket is put in a random ring.
+    """Return every item of a basket of two or more, and the others, at most ``most`` of them.
+
+    A basket is put in a random ring, in which the others are those that follow.
 
     Examples
     --------
@@ -289,8 +291,8 @@ class ContextQueries(Queries):
         return DeviceContext(self.bags.on(sent), self.features.on(sent), self.bags.bias, sent.array(self.owners))
 
 
-class AskedBags(NamedTuple):
-    """What vectors of queries that hold items are made of, but for the table."""
+class BagParts(NamedTuple):
+    """What the vectors of queries that hold items are made of, without the table."""
 
     bags: Bags
     owners: Ints
@@ -299,12 +301,12 @@ class AskedBags(NamedTuple):
     context: csr_array | None
 
 
-def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], Queries]:
+def bag_queries(given: BagParts, n_items: int, bias: int) -> Callable[[Table], Queries]:
     """Return what makes queries that hold items from a table of U."""
-    context = asked.context
+    context = given.context
 
     def bags_of(table: Table) -> BagQueries:
-        return BagQueries(asked.bags, table, bias, asked.levels)
+        return BagQueries(given.bags, table, bias, given.levels)
 
     if context is None:
         return bags_of
@@ -313,4 +315,4 @@ def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], 
     # Rows of features are behind those of items.
     parts = context.data, context.indices + n_items, context.indptr
     shifted = csr_array(parts, shape=(context.shape[0], n_items + context.shape[1]))
-    return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), asked.owners)
+    return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), given.owners)

@@ -9,7 +9,7 @@ import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.running.executor import Executor
-from slatewise.factors.learner import Learned, Problem, engine_of, stages_of
+from slatewise.factors.learner import Learned, Problem, engine_of, stages_of, steps_of
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Steps, TrainingSettings
@@ -44,22 +44,19 @@ class Places:
     """Whether new rows of U begin with random numbers, not 0."""
 
 
-def _nothing(table: Table) -> None:
-    """Leave a table as it is."""
-
-
 def first_epoch(
     settings: TrainingSettings,
     problem: Problem,
     executor: Executor,
-    prepare: Callable[[Table], None] = _nothing,
+    prepare: Callable[[Table], None] | None = None,
 ) -> Learned:
     """Train on the first pairs of all; ``prepare`` sets rows of U that have no pair."""
     if settings.stages.n != 1:
         raise ValueError(f"stages: expected 1 for a first partial_fit, found {settings.stages.n}; use fit")
-    steps = settings.steps()
-    state = stages_of(settings, problem, problem.shape(settings, steps), executor).start(0, ())
-    prepare(state.queries)
+    steps = steps_of(settings)
+    state = stages_of(settings, problem, steps, executor).start(0, ())
+    if prepare is not None:
+        prepare(state.queries)
     _epoch(settings, problem, state, executor)
     return Learned((replace(state, epoch=1, best_epoch=1),), steps)
 
@@ -71,11 +68,12 @@ def one_more_epoch(
     former: Former,
     places: Places,
     executor: Executor,
-    prepare: Callable[[Table], None] = _nothing,
+    prepare: Callable[[Table], None] | None = None,
 ) -> Learned:
     """Train stage 0 on further pairs, numbered among all ids; later stages have its U, V and b, and keep their S."""
     state = grown(settings, steps, problem, former, places)
-    prepare(state.queries)
+    if prepare is not None:
+        prepare(state.queries)
     _epoch(settings, problem, state, executor)
     first = former.epochs[0] + 1
     states = [replace(state, epoch=first, best_epoch=first)]

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,27 @@ from slatewise.factors.pair_terms import OwnItems
 from slatewise.factors.pairs import Pairs, Validation
 from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores
-from slatewise.factors.settings import EpochReport, Steps, TrainingSettings
+from slatewise.factors.settings import STARTS, EpochReport, Steps, TrainingSettings
 from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Table
 from slatewise.persistence.checkpoint import Checkpoint
 from slatewise.persistence.file import Json, ModelState
+
+GRIDS: Mapping[str, tuple[float, ...]] = {
+    "learning_rate": (0.03, 0.1, 0.3, 0.6),
+    "max_norm": (0.7, 1.0, 1.5, 2.0, 2.5, 3.5, 5.0),
+    "stage_learning_rate": (0.03, 0.1, 0.3),
+    "stage_norm": (0.3, 1.0, 2.0),
+}
+"""The ladders, on which :data:`slatewise.factors.settings.STARTS` are."""
+
+SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm"))
+"""What is settled with a stage, in this order."""
+
+TRIAL_EPOCHS = 4
+
+STANDARD_ERRORS = 3.0
+"""By how much a trial must be better than the best one before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,29 +104,46 @@ def learn(
     settings: TrainingSettings, problem: Problem, checkpoint: Checkpoint, executor: Executor, searched: bool = True
 ) -> Learned:
     """Train all stages, going on from a checkpoint; learning rates and norms that are "auto" are searched for."""
-    steps = settings.steps()
+    steps = steps_of(settings)
     shape = partial(problem.shape, settings)
-    stages = stages_of(settings, problem, shape(steps), executor)
+    stages = stages_of(settings, problem, steps, executor)
     saved = checkpoint.read()
     progress = Progress() if saved is None else unpacked(saved, shape, steps)
 
     def watch(report: EpochReport) -> None:
         if checkpoint.path is not None:
             checkpoint.write(*packed(progress))
-        settings.report(report)
+        for callback in settings.callbacks:
+            callback(report)
 
-    names = left_open(settings) if searched and stages.validation is not None else []
+    names: list[str] = []
+    if searched and stages.validation is not None:
+        names = [name for of_stage in SEARCHED[: settings.stages.n] for name in of_stage]
+        names = [name for name in names if _given(settings)[name] == "auto"]
     learned = StageSearch(stages, shape, names, settings.stages.n, progress, watch).fit(steps)
     checkpoint.remove()
     return learned
 
 
-def stages_of(settings: TrainingSettings, problem: Problem, shape: Shape, executor: Executor) -> Stages:
+def steps_of(settings: TrainingSettings, found: Mapping[str, float] | None = None) -> Steps:
+    """Return what to train with: where "auto" is given what was ``found``, or what a search begins with."""
+    auto = found or settings.starts
+    values = {name: auto[name] if one == "auto" else float(one) for name, one in _given(settings).items()}
+    return Steps(**values)
+
+
+def _given(settings: TrainingSettings) -> dict[str, float | Literal["auto"]]:
+    stages = settings.stages
+    values = settings.learning_rate, settings.max_norm, stages.learning_rate, stages.max_norm
+    return dict(zip(STARTS, values, strict=True))
+
+
+def stages_of(settings: TrainingSettings, problem: Problem, steps: Steps, executor: Executor) -> Stages:
     """Put the parts of stages together."""
     refuse_on_cluster("WARP training", "a ranker that was fitted before the cluster was opened")
     training = problem.pairs.for_training()
     return Stages(
-        shape,
+        problem.shape(settings, steps),
         problem.queries,
         problem.pairs.n_queries,
         training,
@@ -118,7 +151,7 @@ def stages_of(settings: TrainingSettings, problem: Problem, shape: Shape, execut
         Schedule(settings.epochs, settings.patience, settings.seed),
         settings.stages.weights(),
         partial(engine_of, settings, len(training), executor),
-        problem.folds if settings.stages.n > 1 else None,
+        problem.folds,
         executor,
         problem.self_items,
         problem.base,
@@ -149,15 +182,16 @@ def warn_of_stages(kept: int, wanted: int) -> None:
         )
 
 
-def zero_rows_without_pairs(queries: Table, n_queries: int, *known: Ints) -> None:
+def zero_rows_without_pairs(queries: Table, pairs: Pairs, known: Ints | None = None) -> None:
     """Set U of queries that have no pair, and are not ``known`` from before, to 0: nothing but chance has made it.
 
     Such a query is then ranked by the biases, as one is that is folded in without items.
     """
     own = queries.segments[0]
-    without = np.ones(n_queries, dtype=bool)
-    for numbers in known:
-        without[numbers] = False
+    without = np.ones(pairs.n_queries, dtype=bool)
+    without[pairs.queries] = False
+    if known is not None:
+        without[known] = False
     queries.values[without, own.start : own.stop] = 0.0
 
 
@@ -169,23 +203,6 @@ def check_finite(query_factors: Singles, item_factors: Singles, steps: Steps) ->
             "learning_rate: expected steps under which factors stay finite, found "
             f"{steps.learning_rate:g}; features that are too large do the same"
         )
-
-
-GRIDS: Mapping[str, tuple[float, ...]] = {
-    "learning_rate": (0.03, 0.1, 0.3, 0.6),
-    "max_norm": (0.7, 1.0, 1.5, 2.0, 2.5, 3.5, 5.0),
-    "stage_learning_rate": (0.03, 0.1, 0.3),
-    "stage_norm": (0.3, 1.0, 2.0),
-}
-"""The ladders, on which :data:`slatewise.factors.settings.STARTS` are."""
-
-SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm"))
-"""What is settled with a stage, in this order."""
-
-TRIAL_EPOCHS = 4
-
-STANDARD_ERRORS = 3.0
-"""By how much a trial must be better than the best one before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,11 +251,6 @@ class Progress:
     """What it is trained with."""
 
 
-def left_open(settings: TrainingSettings) -> list[str]:
-    """Name the parameters that a fit has to search for."""
-    return [name for names in SEARCHED[: settings.stages.n] for name in names if settings.given[name] == "auto"]
-
-
 @dataclass(eq=False)
 class StageSearch:
     """A fit of all stages with the best steps found for those ``names``, going on from where ``progress`` stands."""
@@ -249,9 +261,9 @@ class StageSearch:
     n_stages: int
     progress: Progress
     watch: Callable[[EpochReport], None]
-    """Hears of every epoch of every trial, and finds the progress up to date."""
+    """Called after every epoch of every trial, with the progress up to date."""
     begun: int = 0
-    """Trials that the search has asked for, remembered ones counted in."""
+    """The number of trials that the search has begun, remembered ones included."""
 
     def fit(self, steps: Steps) -> Learned:
         """Train the stages; ``steps`` are those given, and where a search begins."""
@@ -284,12 +296,15 @@ class StageSearch:
 
     def _climb(self, stage: int, lists: Ints | None, steps: Steps, names: list[str]) -> Trial:
         """Move along the ladder of one parameter after the other: up, or else down, while that promises more."""
-        best = self._try(stage, lists, steps)
+        best = self._try(stage, lists, steps, f"{names[0].replace('_', ' ')} 1/{len(GRIDS[names[0]])}")
         for name in names:
+            n_tried = 1
             for direction in (1, -1):
-                before = best
-                for value in _rungs(name, getattr(best.steps, name), direction):
-                    tried = self._try(stage, lists, replace(best.steps, **{name: value}))
+                before, ladder = best, GRIDS[name][::direction]
+                for value in ladder[ladder.index(getattr(best.steps, name)) + 1 :]:
+                    n_tried += 1
+                    what = f"{name.replace('_', ' ')} {n_tried}/{len(ladder)}"
+                    tried = self._try(stage, lists, replace(best.steps, **{name: value}), what)
                     if not self._is_better(tried, best):
                         tried.state = None
                         break
@@ -308,8 +323,8 @@ class StageSearch:
         gains = np.bincount(query, gain)
         return bool(gains.sum() > STANDARD_ERRORS * np.sqrt(gains @ gains))
 
-    def _try(self, stage: int, lists: Ints | None, steps: Steps) -> Trial:
-        """Train a trial, or what is left of it, or remember it."""
+    def _try(self, stage: int, lists: Ints | None, steps: Steps, what: str) -> Trial:
+        """Train a trial, or what is left of it, or remember it; ``what`` is searched for."""
         progress, number = self.progress, self.begun
         self.begun += 1
         under_way = progress.trying and number == len(progress.trials) - 1
@@ -328,16 +343,11 @@ class StageSearch:
             if state.hits is None:
                 raise RuntimeError("a trial is judged by pairs that are held out")
             trial.hits.append(state.hits)
-            self.watch(report)
+            self.watch(replace(report, searching=what))
 
         epochs = min(TRIAL_EPOCHS, own.schedule.epochs)
         replace(own, schedule=replace(own.schedule, epochs=epochs)).advance(state, lists, note)
         return trial
-
-
-def _rungs(name: str, value: float, direction: int) -> tuple[float, ...]:
-    ladder = GRIDS[name][::direction]
-    return ladder[ladder.index(value) + 1 :]
 
 
 def _stack(parts: list[Singles]) -> Singles:
@@ -350,7 +360,10 @@ _GOING, _LEADING = "going", "leading"
 
 def packed(progress: Progress) -> tuple[dict[str, NDArray[Any]], dict[str, Json]]:
     """Return the finished stages, the trials, the best of them, and what is under way, as arrays and plain values."""
-    trials, leader = progress.trials, _leader(progress)
+    trials = progress.trials
+    # The best trial so far that is not the one under way; -1 where none has its state.
+    finished = trials[:-1] if progress.trying else []
+    leader = next((number for number, trial in enumerate(finished) if trial.state is not None), -1)
     values: dict[str, Json] = {"stages": len(progress.done), "trying": progress.trying, "leader": leader}
     counts = np.array([len(trial.hits) for trial in trials], dtype=np.int64)
     hits = [np.packbits(epoch) for trial in trials for epoch in trial.hits]
@@ -407,12 +420,6 @@ def unpacked(saved: ModelState, shape: Callable[[Steps], Shape], given: Steps) -
     going = _state(saved, shape(moving), _GOING) if f"{_GOING}.stage" in values else None
     done = tuple(_state(saved, shape(moving), f"stage {stage}") for stage in range(int(values["stages"])))
     return Progress(done, trials, going, trying, steps)
-
-
-def _leader(progress: Progress) -> int:
-    """Return the best trial so far that is not the one under way; -1 where none has its state."""
-    finished = progress.trials[:-1] if progress.trying else []
-    return next((number for number, trial in enumerate(finished) if trial.state is not None), -1)
 
 
 def _state(saved: ModelState, shape: Shape, name: str) -> StageState:

@@ -52,7 +52,7 @@ class ScoreOffsets(Protocol):
         ...
 
     def of_queries(self, queries: Ints) -> ItemOffsets:
-        """Return all items that get something with these queries."""
+        """Return all items with an amount for these queries."""
         ...
 
     def adders(self, queries: Ints) -> tuple[Adder, ...]:
@@ -113,7 +113,7 @@ HIDDEN = 0.5
 """Share of the queries that a base says nothing of in an epoch of training."""
 
 MOST_QUERIES = 50_000
-"""So many tell steps well enough."""
+"""This number determines the steps well enough."""
 
 START = 5.0
 """What the best item gets where there is nothing to learn from."""
@@ -177,7 +177,7 @@ class LevelOffsets:
         return out
 
     def of_queries(self, queries: Ints) -> ItemOffsets:
-        """Return all items that get something with these queries."""
+        """Return all items with an amount for these queries."""
         from slatewise.factors.kernels.base_levels import amounts_at
 
         starts, ends, items, levels = self.levels

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.arrays import Bools, Ints, Singles
 from slatewise.core.checks import feature_rows, sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.estimators.sklearn import check_weights
+from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
+from slatewise.factors.queries import Features
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -169,9 +170,11 @@ def hold_out_pairs(pairs: AnyPairs, fraction: float, depth: int, seed: int) -> t
     order = np.concatenate([rng.permutation(np.flatnonzero(often)), np.flatnonzero(~often)])
     spare = np.ones(len(order), dtype=bool)  # all but the last of each query and item
     for numbers in (pairs.queries[order], pairs.items[order]):
-        spare[_last_places(numbers)] = False
+        last = np.full(int(numbers.max(initial=0)) + 1, -1)
+        last[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
+        spare[last[last >= 0]] = False
     held = np.zeros(len(order), dtype=bool)
-    held[order[spare][: _wanted(pairs, fraction)]] = True
+    held[order[spare][: min(int(fraction * len(order)), MOST_PAIRS)]] = True
     return _split(pairs, held, depth)
 
 
@@ -190,7 +193,7 @@ def hold_out_owners(
     fair = 2 * size <= len(owners)  # an owner of most pairs is for training
     order, size = order[fair], size[fair]
     chosen = np.zeros(n_owners, dtype=bool)
-    chosen[order[np.cumsum(size) - size < _wanted(pairs, fraction)]] = True
+    chosen[order[np.cumsum(size) - size < min(int(fraction * len(owners)), MOST_PAIRS)]] = True
     return _split(pairs, chosen[owners], depth)
 
 
@@ -204,23 +207,12 @@ def cross_folds(pairs: Pairs, seed: int) -> Ints | None:
     return folds
 
 
-def _wanted(pairs: Pairs, fraction: float) -> int:
-    return min(int(fraction * len(pairs.queries)), MOST_PAIRS)
-
-
 def _split(pairs: AnyPairs, held: Bools, depth: int) -> tuple[AnyPairs, Validation | None]:
     """Separate held-out pairs, whose recall is watched at most at a quarter of the catalog."""
     if not held.any() or held.all():
         return pairs, None
     depth = min(depth, max(1, len(pairs.item_ids) // 4))
     return some_pairs(pairs, ~held), Validation(pairs.queries[held], pairs.items[held], depth)
-
-
-def _last_places(numbers: Ints) -> Ints:
-    """Return where each number that occurs does so for the last time."""
-    places = np.full(int(numbers.max(initial=0)) + 1, -1)
-    places[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
-    return places[places >= 0]
 
 
 SEVERAL_ITEMS, FEW_QUERIES_ARE_ITEMS = 5, 0.01
@@ -245,12 +237,12 @@ def id_pairs(queries: Any, items: Any, sample_weight: ArrayLike | None, further:
         return check_enough(_interactions(queries, sample_weight), further)
     if sparse_rows("queries", queries) is not None or getattr(queries, "ndim", 1) == 2:
         raise ValueError("queries: expected ids, found a matrix: LatentFeatureRanker learns from rows of features")
-    asked, offered = check_ids("queries", queries), check_ids("items", items)
-    if len(asked) != len(offered):
-        raise ValueError(f"items: expected one per query, {len(asked)}, found {len(offered)}: inconsistent lengths")
-    query_ids, numbers = np.unique(asked, return_inverse=True)
+    given, offered = check_ids("queries", queries), check_ids("items", items)
+    if len(given) != len(offered):
+        raise ValueError(f"items: expected one per query, {len(given)}, found {len(offered)}: inconsistent lengths")
+    query_ids, numbers = np.unique(given, return_inverse=True)
     item_ids, item_numbers = np.unique(offered, return_inverse=True)
-    weights = check_weights(sample_weight, len(asked))
+    weights = check_weights(sample_weight, len(given))
     pairs = IdPairs(
         numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, len(query_ids), query_ids
     )
@@ -322,3 +314,66 @@ def single_rows(name: str, rows: csr_array) -> csr_array:
 
     singles = as_singles(name, rows.data, place_of)
     return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturePairs(Pairs):
+    """Pairs of which a query is a row of features."""
+
+    features: Features
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all that a fit learns from, for its hash."""
+        rows = self.features
+        known = (
+            [rows] if isinstance(rows, np.ndarray) else [np.asarray(x) for x in (rows.data, rows.indices, rows.indptr)]
+        )
+        return [self.queries, self.items, self.weights, self.item_ids, *known]
+
+
+def feature_pairs(
+    estimator: BaseEstimator, X: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool
+) -> FeaturePairs:
+    """Check and number pairs of rows of features and items; with ``reset`` the estimator has not been fitted."""
+    features = check_features(estimator, X, reset=reset)
+    if items is None:
+        raise ValueError("y: expected one item per row, found None; this ranker requires y to be passed")
+    n_rows = int(features.shape[0])
+    weights = check_weights(sample_weight, n_rows)
+    rows, numbers, item_ids = rows_and_items("y", items, n_rows)
+    return check_enough(FeaturePairs(rows, numbers, weights[rows], item_ids, n_rows, features), further=not reset)
+
+
+def rows_and_items(name: str, items: Any, n_rows: int) -> tuple[Ints, Ints, Ids]:
+    """Return the row and the item of every pair, by number, and the ids of the items."""
+    marks = sparse_rows(name, items)
+    if marks is None and np.asarray(items).ndim == 2:
+        from scipy.sparse import csr_array
+
+        marks = csr_array(np.asarray(items))
+    if marks is None:
+        offered = check_ids(name, items)
+        if len(offered) != n_rows:
+            raise ValueError(f"{name}: expected one per row, {n_rows}, found {len(offered)}: inconsistent lengths")
+        item_ids, numbers = np.unique(offered, return_inverse=True)
+        return np.arange(n_rows), numbers.astype(np.int64), item_ids
+    marks = marks.copy()
+    marks.sum_duplicates()  # an entry stored twice is a 2
+    if marks.shape[0] != n_rows or not np.isin(marks.data, (0, 1)).all():
+        raise ValueError(f"{name}: expected zeros and ones of {n_rows} rows, found others, shape {marks.shape}")
+    rows, columns = (np.asarray(part, dtype=np.int64) for part in marks.nonzero())
+    return rows, columns, np.arange(marks.shape[1])
+
+
+def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Features:
+    """Return finite float32 features, dense or CSR."""
+    matrix = sparse_rows("X", X)
+    if matrix is None:
+        dense = check_rows(estimator, X, reset=reset)
+        return as_singles("X", dense, lambda place: "row {}, column {}".format(*divmod(place, dense.shape[1])))
+    rows = cast("csr_array", feature_rows("X", matrix))
+    if reset:
+        estimator.n_features_in_ = int(rows.shape[1])
+    elif rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
+    return single_rows("X", rows)

@@ -24,7 +24,7 @@ from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.pair_terms import PAIR_TERMS, OwnItems, PairTerm
 from slatewise.factors.queries import IdQueries, Queries
-from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Device, Factors, TopItems, top_among
+from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Device, Factors, top_among
 from slatewise.factors.tables import Segment, Table
 from slatewise.recommend.filters import ItemFilter, check_exclude, check_filters, check_k
 from slatewise.recommend.histories import SessionQueries
@@ -66,16 +66,11 @@ class LatentModel:
         """The width of S."""
         return self.pair.S.stop - self.pair.S.start
 
-    @property
-    def n_stages(self) -> int:
-        """How many stages there are, a base counted in."""
-        return len(self.items)
-
     def check_stage(self, stage: int | None) -> int:
-        """Return the number of the stage asked for, by default the last."""
-        last = self.n_stages - 1 if stage is None else stage
-        if not is_whole(last) or not 0 <= last < self.n_stages:
-            raise ValueError(f"stage: expected a number from 0 to {self.n_stages - 1}, found {stage!r}")
+        """Return the number of a stage, by default of the last."""
+        last = len(self.items) - 1 if stage is None else stage
+        if not is_whole(last) or not 0 <= last < len(self.items):
+            raise ValueError(f"stage: expected a number from 0 to {len(self.items) - 1}, found {stage!r}")
         return int(last)
 
     def width(self, stage: int) -> int:
@@ -100,7 +95,7 @@ class LatentModel:
 
 
 def pair_term(pair: str, n_components: int, n_own: int) -> PairTerm:
-    """Return how a list moves an item, of rows in which so many columns stand before those of S."""
+    """Return how a list moves an item, where ``n_own`` columns come before those of S."""
     return PAIR_TERMS[pair](Segment(n_own, n_own + n_components, 0.0))
 
 
@@ -139,7 +134,7 @@ class QueryBatch:
     @property
     def cascade(self) -> Cascade:
         """What ranks."""
-        stage = self.model.n_stages - 1 if self.stage < 0 else self.stage
+        stage = len(self.model.items) - 1 if self.stage < 0 else self.stage
         parts = zip(self.queries[: stage + 1], self.model.items, strict=False)
         factors = tuple(Factors(queries, items, self.base) for queries, items in parts)
         model = self.model
@@ -148,9 +143,9 @@ class QueryBatch:
     def filtered(self, filters: Filters) -> ItemFilter:
         """Check which items may be shown to each query."""
         histories, seen = self.histories, filters.exclude_seen
+        if histories is None and seen is not False:
+            raise ValueError(f"exclude_seen: expected False where queries are rows, found {seen!r}")
         if histories is None:
-            if seen is not False:
-                raise ValueError(f"exclude_seen: expected False where queries are rows, found {seen!r}")
             nothing = np.zeros(len(self), dtype=np.int64)
             histories = SessionQueries(self.ids, nothing[:0], nothing, nothing)
         elif seen is True and not self.has_items:
@@ -159,7 +154,12 @@ class QueryBatch:
 
     def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, Singles]:
         """Return the k best items of each query and their scores; item -1 where fewer are left."""
-        found = self._top(k, shown, executor)
+        if shown.common is None and shown.own is None:
+            found = self.cascade.top(np.arange(len(self)), k, shown.hidden, executor)
+        elif self.device is None:
+            found = top_among(self.cascade, len(self), k, shown, executor)
+        else:
+            raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return found.items, found.scores
 
@@ -179,13 +179,6 @@ class QueryBatch:
         """Return the vectors whose products with the items' are the scores."""
         factors = self.cascade.factors(len(self), executor)
         return factors.queries.vectors(np.arange(len(self)))[:, : self.model.width(self.stage)]
-
-    def _top(self, k: int, shown: ItemFilter, executor: Executor) -> TopItems:
-        if shown.common is None and shown.own is None:
-            return self.cascade.top(np.arange(len(self)), k, shown.hidden, executor)
-        if self.device is not None:
-            raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
-        return top_among(self.cascade, len(self), k, shown, executor)
 
 
 def items_of_same_id(ids: Ids, item_ids: Ids) -> SessionQueries:
@@ -234,7 +227,7 @@ class SlateExplanation:
     """The parts of the scores of ranked items: for each query its slate, best first, and the list that moved it."""
 
     items: NDArray[Any]
-    """(queries, k) ids of the ranked items; -1 or an empty string where so many are excluded that none is left."""
+    """(queries, k) ids of the ranked items; -1 or an empty string where fewer items are left."""
     own: Floats
     """(queries, k) what query and item have in common, or the base's score; -inf where there is no item. What an item
     gets for being in its session already is in here."""

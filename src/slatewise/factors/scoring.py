@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 MOST_SCORES = 1 << 22
-"""Scores (16 MB) that a thread holds; rows are taken in pieces of so many, which the data decide."""
+"""Scores (16 MB) that a thread holds; rows are taken in pieces of this size, which the data decide."""
 
 
 class BaseScores(Protocol):
-    """Scores of all items for queries that are called by number; asked from several threads."""
+    """Scores of all items for queries that are called by number, from several threads."""
 
     def rows(self, queries: Ints) -> Singles:
         """Return a fresh array (queries, items)."""
@@ -54,7 +54,7 @@ def pieces(n_rows: int, n_items: int, most: int | None = None) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """What is learnt: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``.
+    """What is learned: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``.
 
     Where there is a base, its b(q, d) is added; nothing of it moves.
     """
@@ -74,7 +74,7 @@ ITEMS_PER_SHARE = 1 << 15
 """Fewer are ranked before a thread has started."""
 
 FEW_QUERIES = 4
-"""So many are faster one by one with a quantized index than together in a product."""
+"""This number of queries is faster one by one with a quantized index than together in a product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +213,9 @@ class Cascade:
     def base_scores(self, items: Ints) -> Singles:
         """Return what given items, (queries, given), score beside all products: by a base, or for being repeated."""
         out, every = np.zeros(items.shape, dtype=np.float32), np.arange(len(items))
-        added = self.stages[-1].queries.score_offsets
-        if added is not None:
-            out[:] = added.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
+        offsets = self.stages[-1].queries.score_offsets
+        if offsets is not None:
+            out[:] = offsets.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
         base = self.stages[0].base
         if base is not None:
             with one_blas_thread():
@@ -237,31 +237,31 @@ class Cascade:
         share: int,
         rows: slice,
     ) -> None:
-        """Fill in the best items of a block, from shares of the catalogue of at most so many items."""
-        asked, last, first = numbers[rows], len(self.stages) - 1, self.stages[0].base
-        base = None if first is None else first.rows(asked)
+        """Fill in the best items of a block, from shares of the catalog of at most ``share`` items."""
+        block, last, first = numbers[rows], len(self.stages) - 1, self.stages[0].base
+        base = None if first is None else first.rows(block)
         is_indexed = base is None and len(numbers) <= FEW_QUERIES
-        lists = np.empty((len(asked), 0), dtype=np.int64)
+        lists = np.empty((len(block), 0), dtype=np.int64)
         for stage, factors in enumerate(self.stages):
-            vectors, items = factors.queries.vectors(asked), factors.items.values
+            vectors, items = factors.queries.vectors(block), factors.items.values
             if stage and self.pair is not None:
-                places, weights = places_of(lists, self.position_weights, self.own_items, asked)
+                places, weights = places_of(lists, self.position_weights, self.own_items, block)
                 add_lists(self.pair, items, places, weights, vectors)
-            part = found.of(rows) if stage == last else TopItems.nothing(len(asked), self.list_length)
-            hidden = _hidden(exclude if stage == last else None, rows.start, len(asked))
-            added = factors.queries.score_offsets
-            held = None if added is None else added.of_queries(asked)
+            part = found.of(rows) if stage == last else TopItems.nothing(len(block), self.list_length)
+            hidden = _hidden(exclude if stage == last else None, rows.start, len(block))
+            offsets = factors.queries.score_offsets
+            held = None if offsets is None else offsets.of_queries(block)
             others = hidden if held is None else _hidden_too(hidden, held, self.n_items)
             index = self.quantized(stage) if is_indexed else None
             if index is not None and np.isfinite(vectors).all():
-                executor.fill_blocks(partial(index.best, vectors, *others, part.scores, part.items), range(len(asked)))
+                executor.fill_blocks(partial(index.best, vectors, *others, part.scores, part.items), range(len(block)))
             elif share >= self.n_items:
                 _keep_best(_Scored(vectors, items, base, others), [part], share, 0)
             else:
                 scored, shape = _Scored(vectors, items, base, others), part.items.shape
                 shares = [TopItems.nothing(*shape) for _ in range(0, self.n_items, share)]
                 # One query only reads memory, which threads do not make faster, and should not wait for them to start.
-                threads = executor if len(asked) > 1 else ONE_THREAD
+                threads = executor if len(block) > 1 else ONE_THREAD
                 threads.fill_blocks(partial(_keep_best, scored, shares, share), range(len(shares)))
                 _merge(shares, part)
             if held is not None:
@@ -295,7 +295,7 @@ def _merge(shares: list[TopItems], found: TopItems) -> None:
 
 
 def _keep_best(scored: _Scored, shares: list[TopItems], size: int, share: int) -> None:
-    """Find the best items of a share of the catalogue, of so many items."""
+    """Find the best items of a share of the catalog, of ``size`` items."""
     from slatewise.factors.kernels.catalogue_topk import hide_items, keep_best
 
     found, vectors = shares[share], without_padding(scored.vectors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -193,6 +193,32 @@ class Steps:
     stage_norm: float
 
 
+@dataclass(frozen=True)
+class EpochReport:
+    """What callbacks get after each epoch; printed, how far the fit is."""
+
+    stage: int
+    epoch: int
+    loss: float
+    violated: float
+    recall: float | None
+    """Recall on the held-out pairs; None where none are held out."""
+    epochs: int
+    """The maximum number of epochs, of a trial those of the trial."""
+    depth: int = WATCHED
+    """The number of items among which a held-out one counts as found."""
+    searching: str = ""
+    """In a trial: the parameter that is searched for and the number of its values, as "learning rate 2/4"."""
+
+    def __str__(self) -> str:
+        stage = f"stage {self.stage}, " if self.stage else ""
+        searching = f"searching {self.searching}, " if self.searching else ""
+        figure = f"loss {self.loss:.3g}"
+        if self.recall is not None:
+            figure = f"recall@{self.depth} {self.recall:.3f}".replace(" 0.", " .")
+        return f"{stage}{searching}epoch {self.epoch}/{self.epochs}, {figure}"
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSettings:
     """The settings of one fit, all shorthands resolved."""
@@ -210,6 +236,8 @@ class TrainingSettings:
     max_norm: float | Auto = "auto"
     dropout: float = 0.0
     callbacks: Sequence[Callable[[EpochReport], None]] = ()
+    depth: int = WATCHED
+    """Depth of the recall of the held-out pairs."""
     starts: Mapping[str, float] = field(default_factory=lambda: STARTS)
     """What "auto" is before anything is tried."""
 
@@ -222,41 +250,3 @@ class TrainingSettings:
     def rank_power(self) -> float:
         """Rank i weighs ``i ** -rank_power``."""
         return float(self.loss.alpha) if isinstance(self.loss, Warp) else 0.0
-
-    @property
-    def depth(self) -> int:
-        """Depth of the recall that is watched."""
-        return self.stages.k if self.stages.n > 1 else WATCHED
-
-    @property
-    def given(self) -> Mapping[str, float | Auto]:
-        """Learning rates and norms as they were given."""
-        of_stages = self.stages.learning_rate, self.stages.max_norm
-        return dict(zip(STARTS, (self.learning_rate, self.max_norm, *of_stages), strict=True))
-
-    def steps(self, instead: Mapping[str, float] | None = None) -> Steps:
-        """Return what to train with: ``instead`` where "auto" is given."""
-        instead = instead or self.starts
-        values = {name: instead[name] if one == "auto" else float(one) for name, one in self.given.items()}
-        return Steps(**cast("Any", values))
-
-    def report(self, seen: EpochReport) -> None:
-        """Call all callbacks."""
-        for callback in self.callbacks:
-            callback(seen)
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """What callbacks see after each epoch."""
-
-    stage: int
-    epoch: int
-    loss: float
-    violated: float
-    recall: float | None
-    """Recall on the held-out pairs; None where none are held out."""
-
-    def __str__(self) -> str:
-        held_out = "" if self.recall is None else f", recall {self.recall:.4f}"
-        return f"stage {self.stage}, epoch {self.epoch}, loss {self.loss:.4g}{held_out}"

@@ -42,7 +42,7 @@ from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semi
 from slatewise.factors.pairs import TrainingPairs, Validation
 from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
-from slatewise.factors.settings import EpochReport
+from slatewise.factors.settings import WATCHED, EpochReport
 from slatewise.factors.tables import EpochMean, Segment, Table, Weights, padded
 from slatewise.recommend.evaluation import gains_of, ranks_in, recall_of
 
@@ -70,7 +70,7 @@ class StageState:
     best: tuple[Table, Table] | None = None
     """None: no epoch has beaten the recall that the stage began with."""
     weight: float | None = 1.0
-    """Of what was learnt beside a base: ``mixing.py``."""
+    """Of the factors beside a base; None: there is no base."""
     hits: Bools | None = None
     """Held-out pairs found after the last epoch; not kept in a checkpoint."""
 
@@ -98,7 +98,7 @@ def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD)
 
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, None)
-"""Of what was learnt, from the base alone, which is 0, away."""
+"""Of the factors, from the base alone, which is 0, away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def choose_weight(
     held: Validation,
     executor: Executor,
 ) -> Mixed:
-    """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
+    """Return the best mixture of a base and factors; ``ranked_by`` tables the held-out pairs are ranked."""
     tried: list[Mixed] = []
     for weight in (0.0, *WEIGHTS):
         made = _weighed(tables, popularity, weight)
@@ -178,7 +178,7 @@ class Shape:
 
     n_components: int
     n_queries: int
-    """Rows of U: queries, or features of queries, or items and features of whoever asks."""
+    """Rows of U: queries, or features of queries, or items and features of sessions."""
     n_items: int
     step: float
     max_norm: float
@@ -299,7 +299,7 @@ class Stages:
             seen_so = replace(moving, queries=moving.queries.for_epoch(rng))
             seen = engine.epoch(seen_so, self.pairs, rng, mean if averaged else None)
             if averaged and mean.seen != n_runs:
-                raise RuntimeError(f"engine: expected to be told of {n_runs} runs of pairs, found {mean.seen}")
+                raise RuntimeError(f"engine: expected a count of {n_runs} runs of pairs, found {mean.seen}")
             state.epoch += 1
             found, recall = mean.tables(), None
             if held is not None:
@@ -309,7 +309,8 @@ class Stages:
             if recall is None or recall > state.best_recall:
                 state.best, state.best_epoch = found, state.epoch
                 state.best_recall = state.best_recall if recall is None else recall
-            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall))
+            depth = WATCHED if held is None else held.k
+            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall, schedule.epochs, depth))
 
     def hand_over(self, done: tuple[StageState, ...]) -> Ints:
         """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""

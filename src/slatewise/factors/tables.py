@@ -104,7 +104,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def empty(cls, n_entries: int) -> Entries:
-        """Return places for so many."""
+        """Return room for this number of entries."""
         return cls(
             np.empty(n_entries, dtype=np.int64),
             np.empty(n_entries, dtype=np.float32),
@@ -122,7 +122,7 @@ class Entries(NamedTuple):
 
 
 def padded(n_columns: int) -> int:
-    """Return the width of a row that holds so many numbers."""
+    """Return the width of a row that holds ``n_columns`` numbers."""
     return -(-n_columns // LINE) * LINE
 
 
@@ -177,7 +177,7 @@ MOMENTS = 24
 
 
 def is_moment(seen: int, moments: int, n_runs: int) -> bool:
-    """Tell whether a moment has come, when so many of all runs are done and so many moments were taken."""
+    """Tell whether a moment has come, after ``seen`` of all runs and ``moments`` taken."""
     return seen * MOMENTS >= (moments + 1) * n_runs
 
 
@@ -195,7 +195,7 @@ class EpochMean:
     moments: int = 0
 
     def count(self, n_runs: int) -> None:
-        """A step is done, of so many runs of pairs."""
+        """Count the runs of pairs of a step."""
         self.seen += n_runs
         if not is_moment(self.seen, self.moments, self.n_runs):
             return
@@ -208,7 +208,7 @@ class EpochMean:
             mean += (values - mean) * np.float32(1.0 / self.moments)
 
     def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
-        """So many runs are done, and so many moments were taken elsewhere, with these means."""
+        """Take over runs that were done, and moments and means that were taken, elsewhere."""
         self.seen, self.moments, self.means = self.seen + n_runs, moments, means
 
     def tables(self) -> tuple[Table, Table]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT = 1 << 27
-"""Scores (half a gigabyte) of a scorer that are kept; a larger table is asked for again, block by block."""
+"""Scores (half a gigabyte) of a scorer that are kept; a larger table is computed again, block by block."""
 
 
 FEWEST_STEPS = 64

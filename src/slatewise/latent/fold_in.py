@@ -98,21 +98,21 @@ def fold_in(
     weights = seen.data / np.repeat(np.where(most > 0, most, 1.0), np.diff(seen.indptr))
     seen = csr_array((weights, seen.indices, seen.indptr), shape=seen.shape)
     sums = np.asarray(seen.sum(axis=1)).reshape(-1)
-    asked = np.flatnonzero(sums > 0)
+    with_items = np.flatnonzero(sums > 0)
     largest = max(float((factors**2).sum(axis=1).max()), 1e-12)
     step = max(1, _SCORES_PER_BLOCK // len(factors))
 
     rows, objective, lower_bound = np.zeros((len(sums), factors.shape[1])), np.zeros(len(sums)), np.zeros(len(sums))
 
     def solve(first: int) -> None:
-        numbers = asked[first : first + step]
+        numbers = with_items[first : first + step]
         shares = diags_array(1.0 / sums[numbers]) @ seen[numbers]
         wanted = Wanted((shares @ factors).astype(factors.dtype), shares @ biases)
         found = _descend(wanted, factors, biases, max_norm, largest)
         rows[numbers], objective[numbers], lower_bound[numbers] = found.rows, found.objective, found.lower_bound
 
     with one_blas_thread():
-        executor.fill_blocks(solve, range(0, len(asked), step))
+        executor.fill_blocks(solve, range(0, len(with_items), step))
     return FoldedIn(rows, objective, lower_bound)
 
 
@@ -141,7 +141,7 @@ def _descend(wanted: Wanted, factors: Floats, biases: Floats, max_norm: float, l
         _, slope = cost_and_gradient(ahead, wanted, factors, biases)
         moved = ahead - slope / largest
         moved *= np.minimum(1.0, max_norm / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12))
-        # Whoever is done stays, so that no row depends on whom it was asked together with.
+        # A row that has converged stays, so that none depends on the rows beside it.
         moved = np.where((gap <= TOLERANCE)[:, None], u, moved)
         faster = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = moved + (momentum - 1.0) / faster * (moved - u)

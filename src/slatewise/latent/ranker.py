@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import astuple, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -20,17 +21,17 @@ from slatewise.core.rules import CALLBACKS
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors import settings as factors
-from slatewise.factors.growth import Former, Places, check_components, first_epoch, one_more_epoch
+from slatewise.factors.growth import Former, Places, first_epoch, one_more_epoch
 from slatewise.factors.learner import (
     Learned,
     Problem,
-    check_engine,
     check_finite,
     learn,
+    steps_of,
     warn_of_stages,
     zero_rows_without_pairs,
 )
-from slatewise.factors.pair_terms import PAIR_TERMS, self_items
+from slatewise.factors.pair_terms import PAIR_TERMS, OwnItems, PairTerm, self_items
 from slatewise.factors.pairs import IdPairs, hold_out_pairs, id_pairs, warn_of_users
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.ranking import (
@@ -42,7 +43,7 @@ from slatewise.factors.ranking import (
     pair_term,
     similar_items,
 )
-from slatewise.factors.settings import STARTS, Steps, TrainingSettings
+from slatewise.factors.settings import STARTS, TrainingSettings
 from slatewise.factors.tables import Table, padded
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
@@ -99,12 +100,13 @@ class LatentBase(StagedRecommender):
     )
     learning_rate_: float = learned(rules.SINGLE_POSITIVE, "What was trained with.")
     max_norm_: float = learned(rules.NORM, "What was trained with.")
-    stage_learning_rate_: float = learned(rules.SINGLE_POSITIVE, "What later stages were trained with.")
-    stage_norm_: float = learned(rules.NORM, "What later stages were trained with.")
     n_components_: int = learned(rules.count(1, rules.MOST_COMPONENTS), "Predictions are made with it.")
-    pair_: str = learned(rules.one_of(*PAIR_TERMS), "How lists move items in predictions.")
-    position_weights_: Singles = learned(rules.WEIGHTS, "The weights of ranks in predictions.")
-    self_weight_: float = learned(rules.WEIGHT, "The weight of a query in its own list in predictions.")
+    pair_: str = learned(
+        rules.one_of(*PAIR_TERMS), "How lists move items; absent with one stage, as all below.", optional=True
+    )
+    position_weights_: Singles = learned(rules.WEIGHTS, "The weights of the ranks of a list.", optional=True)
+    stage_learning_rate_: float = learned(rules.SINGLE_POSITIVE, "What later stages were trained with.", optional=True)
+    stage_norm_: float = learned(rules.NORM, "What later stages were trained with.", optional=True)
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
@@ -144,23 +146,25 @@ class LatentBase(StagedRecommender):
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _settings(self, callbacks: Callbacks = None) -> TrainingSettings:
-        """Resolve the parameters; the seed last, when nothing is left to refuse."""
+        """Resolve the parameters, and take the seed."""
         CALLBACKS.check("callbacks", callbacks)
-        given = TrainingSettings(
+        stages: factors.Stages = resolved(self, "stages")
+        self._settle_seed()
+        return TrainingSettings(
             n_components=int(self.n_components),
             epochs=self.epochs,
             validation_fraction=self.validation_fraction,
             patience=self.patience,
+            seed=self.seed_,
             loss=resolved(self, "loss"),
-            stages=resolved(self, "stages"),
+            stages=stages,
             engine=resolved(self, "engine"),
             learning_rate=self.learning_rate,
             max_norm=self.max_norm,
             dropout=self.dropout,
             callbacks=callbacks or (),
+            depth=stages.k if stages.n > 1 else factors.WATCHED,
         )
-        check_engine(given)
-        return given
 
     def _learn(self, given: TrainingSettings, problem: Problem, card: ModelCard, checkpoint: Path) -> Learned:
         """Train all stages."""
@@ -169,45 +173,65 @@ class LatentBase(StagedRecommender):
         with self._watched(given.callbacks) as tell:
             return learn(replace(given, callbacks=(tell,)), problem, state, Executor.of(self.n_jobs))
 
-    def _former_steps(self, given: TrainingSettings) -> Steps:
-        """Return what to go on with: "auto" is what was found."""
+    def _go_on(
+        self,
+        given: TrainingSettings,
+        problem: Problem,
+        places: Places,
+        card: ModelCard,
+        prepare: Callable[[Table], None] | None = None,
+    ) -> Self:
+        """Train one more epoch, with what was found where "auto" is given; ``prepare`` changes the rows of U first."""
+        if given.n_components != self.n_components_:
+            raise ValueError(
+                f"n_components: expected {self.n_components_}, that of the tables to go on with, found "
+                f"{given.n_components}; use fit"
+            )
         if self.n_stages_ > 1 and given.stages.pair != self.pair_:
             raise ValueError(
                 f"stages: expected pair={self.pair_!r}, that of the stages to go on with, found "
                 f"{given.stages.pair!r}; use fit"
             )
-        return given.steps({name: getattr(self, f"{name}_") for name in STARTS})
-
-    def _former(self) -> Former:
-        pair = pair_term(self.pair_, self.n_components_, self.n_components_ + 1)
-        epochs, queries, items = tuple(self.n_epochs_), tuple(self.query_factors_), tuple(self.item_factors_)
-        return Former(queries, items, pair, self.query_steps_, self.item_steps_, epochs)
+        steps = steps_of(given, {name: getattr(self, f"{name}_", start) for name, start in STARTS.items()})
+        former = Former(
+            tuple(self.query_factors_),
+            tuple(self.item_factors_),
+            self._pair_term(),
+            self.query_steps_,
+            self.item_steps_,
+            tuple(self.n_epochs_),
+        )
+        found = one_more_epoch(given, steps, problem, former, places, Executor.of(self.n_jobs), prepare)
+        return self._keep(given, problem, found, card)
 
     def _keep(self, given: TrainingSettings, problem: Problem, found: Learned, card: ModelCard) -> Self:
+        """Set what was learned; what a fit before has learned and this one has not is taken away."""
         stages, (query_factors, item_factors) = found.stages, found.factors
         check_finite(query_factors, item_factors, found.steps)
+        for name in self._optional:
+            vars(self).pop(name, None)
         self._predictor = None
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
-        self.item_ids_ = problem.pairs.item_ids
+        self.item_ids_, self.n_components_ = problem.pairs.item_ids, given.n_components
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
         self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
-        self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(found.steps)
-        self.n_components_, self.pair_ = given.n_components, given.stages.pair
-        self.position_weights_, self.self_weight_ = given.stages.weights(), float(given.stages.self_weight)
+        self.learning_rate_, self.max_norm_ = found.steps.learning_rate, found.steps.max_norm
+        if len(stages) > 1:
+            self.pair_, self.position_weights_ = given.stages.pair, given.stages.weights()
+            self.stage_learning_rate_, self.stage_norm_ = found.steps.stage_learning_rate, found.steps.stage_norm
         return self
 
-    def _keep_fit(self, given: TrainingSettings, problem: Problem, found: Learned, card: ModelCard) -> Self:
-        self._keep(given, problem, found, card)
-        warn_of_stages(self.n_stages_, given.stages.n)
-        return self
+    def _pair_term(self) -> PairTerm:
+        """Return how lists move items; with one stage only the columns before it count."""
+        return pair_term(getattr(self, "pair_", "semidefinite"), self.n_components_, self.n_components_ + 1)
 
     def _freeze(self) -> LatentModel:
         return LatentModel(
             self.item_ids_,
             tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.item_factors_),
-            pair_term(self.pair_, self.n_components_, self.n_components_ + 1),
-            self.position_weights_,
-            self.self_weight_,
+            self._pair_term(),
+            getattr(self, "position_weights_", np.empty(0, dtype=np.float32)),
+            getattr(self, "self_weight_", 0.0),
             tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.query_factors_),
         )
 
@@ -223,14 +247,19 @@ class LatentBase(StagedRecommender):
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         super()._check_learned()
-        if np.asarray(self.position_weights_).dtype != np.float32:
+        several = self.n_stages_ > 1
+        wrong = sorted(name for name in self._optional if (name in vars(self)) != several)
+        if wrong:
+            there = "there with several stages" if several else "absent with one stage"
+            raise ValueError(f"{wrong[0]}: expected it to be {there}, found n_stages_={self.n_stages_}")
+        if several and np.asarray(self.position_weights_).dtype != np.float32:
             raise ValueError("position_weights_: expected float32, found others")
         if len(self.n_epochs_) != self.n_stages_:
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
         if len(self.item_ids_) < 2:
             raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
-        pair = pair_term(self.pair_, self.n_components_, self.n_components_ + 1)
-        width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
+        pair = self._pair_term()
+        width = padded(pair.segments[-1].stop if several else pair.S.start)
         for name, shape in {
             "query_factors_": (self.n_stages_, self._n_rows(), width),
             "item_factors_": (self.n_stages_, len(self.item_ids_), width),
@@ -263,6 +292,9 @@ class LatentRanker(LatentBase):
     """
 
     query_ids_: Ids = learned(rules.IDS, "Ids of the queries, ascending.")
+    self_weight_: float = learned(
+        rules.WEIGHT, "The weight of a query in its own list; absent with one stage.", optional=True
+    )
 
     def fit(
         self,
@@ -293,18 +325,18 @@ class LatentRanker(LatentBase):
             a fit that never stopped.
         """
         rules.check(self)
+        given = self._settings(callbacks)
         pairs = id_pairs(queries, items, sample_weight)
         warn_of_users(pairs)
-        given = self._settings(callbacks)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
-        problem = _problem(given, pairs)
+        used, validation = hold_out_pairs(pairs, given.validation_fraction, given.depth, given.seed)
+        own = _in_own_lists(given, pairs) if given.stages.self_weight else None
+        problem = Problem(used, validation, IdQueries, pairs.n_queries, by_id=True, self_items=own)
         found = self._learn(given, problem, card, checkpoint)
         for state in found.stages:
-            _zero(state.queries, pairs)
-        self._keep_fit(given, problem, found, card)
-        self.query_ids_, self.n_features_in_ = pairs.query_ids, 1  # a query is one id
+            zero_rows_without_pairs(state.queries, pairs)
+        self._keep(given, problem, found, card)
+        warn_of_stages(self.n_stages_, given.stages.n)
         return self
 
     def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -318,39 +350,28 @@ class LatentRanker(LatentBase):
             the pair term beside later stages, whose S is kept.
         """
         rules.check(self)
-        is_fitted = "item_factors_" in vars(self)
+        is_fitted, given = "item_factors_" in vars(self), self._settings()
         fresh = id_pairs(queries, items, sample_weight, further=is_fitted)
-        given, executor = self._settings(), Executor.of(self.n_jobs)
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
-        card = card_for(fresh.n_queries, *fresh.arrays())
         if not is_fitted:
-            problem = _problem(replace(given, validation_fraction=0.0), fresh)
-            found = first_epoch(given, problem, executor, lambda table: _zero(table, fresh))
-            self._keep(given, problem, found, card)
-            self.query_ids_, self.n_features_in_ = fresh.query_ids, 1
-            return self
-        check_components(given, self.n_components_)
-        steps = self._former_steps(given)
+            card = card_for(fresh.n_queries, *fresh.arrays())
+            own = _in_own_lists(given, fresh) if given.stages.self_weight else None
+            problem = Problem(fresh, None, IdQueries, fresh.n_queries, by_id=True, self_items=own)
+            found = first_epoch(
+                given, problem, Executor.of(self.n_jobs), lambda table: zero_rows_without_pairs(table, fresh)
+            )
+            return self._keep(given, problem, found, card)
         item_ids, old_items, new_items = joined_ids("items", self.item_ids_, fresh.item_ids)
         query_ids, old_queries, new_queries = joined_ids("queries", self.query_ids_, fresh.query_ids)
         pairs = IdPairs(
             new_queries[fresh.queries], new_items[fresh.items], fresh.weights, item_ids, len(query_ids), query_ids
         )
-        problem = _problem(replace(given, validation_fraction=0.0), pairs)
-        found = one_more_epoch(
-            given,
-            steps,
-            problem,
-            self._former(),
-            Places(old_queries, old_items),
-            executor,
-            lambda table: _zero(table, pairs, old_queries),
-        )
+        own = _in_own_lists(given, pairs) if given.stages.self_weight else None
+        problem = Problem(pairs, None, IdQueries, pairs.n_queries, by_id=True, self_items=own)
         card = card_for(pairs.n_queries, *pairs.arrays()).after(self.model_card_)
-        self._keep(given, problem, found, card)
-        self.query_ids_ = query_ids
-        return self
+        places = Places(old_queries, old_items)
+        return self._go_on(
+            given, problem, places, card, lambda table: zero_rows_without_pairs(table, pairs, old_queries)
+        )
 
     def fold_in(self, items: Any, *, unknown: Unknown = "error") -> FoldedQueries:
         """Return queries that fit never saw, known by their items, for :meth:`rank` and the other methods.
@@ -382,6 +403,14 @@ class LatentRanker(LatentBase):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
+    def _keep(self, given: TrainingSettings, problem: Problem, found: Learned, card: ModelCard) -> Self:
+        super()._keep(given, problem, found, card)
+        if self.n_stages_ > 1:
+            self.self_weight_ = float(given.stages.self_weight)
+        self.query_ids_ = cast("IdPairs", problem.pairs).query_ids
+        self.n_features_in_ = 1  # a query is one id
+        return self
+
     def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
         model, n = self._model(), self.n_components_
         if isinstance(queries, FoldedQueries):
@@ -391,7 +420,7 @@ class LatentRanker(LatentBase):
             own = np.zeros((len(rows), model.queries[0].values.shape[1]), dtype=np.float32)
             own[:, :n], own[:, n] = rows, 1.0
             # U and V are the same at all stages, so one row serves all.
-            return QueryBatch(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * model.n_stages)
+            return QueryBatch(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * len(model.items))
         ids = check_ids("queries", one_or_more("queries", queries))
         numbers = number_ids("queries", ids, self.query_ids_, unknown=unknown, instead="get the order of the biases")
         vectors: list[Singles] = [table.values[numbers] for table in model.queries]
@@ -403,7 +432,7 @@ class LatentRanker(LatentBase):
             tuple(IdQueries(Table.fixed(values)) for values in vectors),
             histories=items_of_same_id(ids, model.item_ids),
             has_items=False,
-            self_items=self_items(ids, model.item_ids, model.self_weight),
+            self_items=self_items(ids, model.item_ids, model.self_weight) if model.self_weight else None,
             nothing_known=marked(numbers < 0),
         )
 
@@ -429,14 +458,10 @@ class LatentRanker(LatentBase):
             raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
 
 
-def _problem(given: TrainingSettings, pairs: IdPairs) -> Problem:
+def _in_own_lists(given: TrainingSettings, pairs: IdPairs) -> OwnItems | None:
+    """Return the item that each query is, for its own list; raise ValueError where later stages have none."""
     own = self_items(pairs.query_ids, pairs.item_ids, given.stages.self_weight)
     if own is not None and given.stages.n > 1 and (own.items < 0).all():
         found = given.stages.self_weight
         raise ValueError(f"Stages.self_weight: expected 0 where no query has the id of an item, found {found!r}")
-    used, validation = hold_out_pairs(pairs, given.validation_fraction, given.depth, given.seed)
-    return Problem(used, validation, IdQueries, pairs.n_queries, by_id=True, self_items=own)
-
-
-def _zero(table: Table, pairs: IdPairs, *known: Ints) -> None:
-    zero_rows_without_pairs(table, pairs.n_queries, pairs.queries, *known)
+    return own

@@ -16,7 +16,7 @@ from slatewise.core.ids import check_ids, one_or_more
 from slatewise.core.rules import CALLBACKS
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
-from slatewise.factors.learner import Problem, stages_of, warn_of_stages
+from slatewise.factors.learner import Problem, stages_of, steps_of, warn_of_stages
 from slatewise.factors.pair_terms import PAIR_TERMS
 from slatewise.factors.pairs import hold_out_queries
 from slatewise.factors.queries import zero_queries
@@ -33,9 +33,9 @@ from slatewise.recommend.recommender import Filters
 class StructuredReranker(StagedRecommender):
     """Rerank all items of any scorer by ``f(q, d) = b(q, d) + sum_j w_j (S d).(S dbar_j)``.
 
-    b is the base's score, dbar its k best items for the query and w_j = 1/j; S is learnt from observed pairs (WARP), or
-    S and T with ``(S d).(T dbar_j)``. Further stages take the lists of the one before. A stage is kept only if recall
-    on held-out pairs rose. From the third epoch on, what is judged and kept is the mean of S over an epoch.
+    b is the base's score, dbar its k best items for the query and w_j = 1/j; S is learned from observed pairs (WARP),
+    or S and T with ``(S d).(T dbar_j)``. Further stages take the lists of the one before. A stage is kept only if
+    recall on held-out pairs rose. From the third epoch on, the mean of S over an epoch is measured and kept.
 
     Notes
     -----
@@ -141,8 +141,7 @@ class StructuredReranker(StagedRecommender):
         base = rows_of(self.base, pairs.query_ids, pairs.item_ids)
         used, validation = hold_out_queries(pairs, given.validation_fraction, k, given.seed)
         problem = Problem(used, validation, zero_queries, pairs.n_queries, base=base)
-        shape = problem.shape(given, given.steps())
-        stages = stages_of(given, problem, shape, executor)
+        stages = stages_of(given, problem, steps_of(given), executor)
         first = stages.start(0, ())
         found = stages.cascade((first,)).top(np.arange(pairs.n_queries), min(k, n_items), executor=executor)
         unit = self._unit(found.scores)
@@ -151,7 +150,7 @@ class StructuredReranker(StagedRecommender):
         with self._watched(callbacks) as tell:
             learned = stages.fit(given.stages.n, (first,), tell)[1:]
         factors = np.array([state.items.values for state in learned], dtype=np.float32)
-        self.pair_factors_ = factors.reshape(len(learned), n_items, shape.width(1))
+        self.pair_factors_ = factors.reshape(len(learned), n_items, stages.shape.width(1))
         self._predictor = None
         self.item_ids_, self.base_unit_ = pairs.item_ids, unit
         self.n_components_, self.pair_ = int(self.n_components), given.stages.pair
@@ -203,6 +202,7 @@ class StructuredReranker(StagedRecommender):
             seed=self.seed_,
             stages=replace(stages, n=int(stages.n) + 1),
             engine=Blocked(batch_size=self.batch_size),
+            depth=stages.k,
             callbacks=callbacks or (),
         )
 

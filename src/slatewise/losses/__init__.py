@@ -12,12 +12,9 @@ Loss-augmented inference adds ``b a'`` to the item-by-position scores
 (:meth:`PrecisionLoss.augmented`).
 """
 
-from slatewise.losses.dcg import DCGLoss
-from slatewise.losses.linear import LinearLoss, Vectors
+from slatewise.losses.linear import DCGLoss, LinearLoss, ReciprocalRankLoss, Vectors, WinnerLoss
 from slatewise.losses.precision import PrecisionLoss
-from slatewise.losses.reciprocal_rank import ReciprocalRankLoss
 from slatewise.losses.training import AUC, KNN, MAP, MRR, NDCG, Precision
-from slatewise.losses.winner import WinnerLoss
 
 __all__ = [
     "AUC",

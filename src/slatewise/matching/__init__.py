@@ -3,6 +3,11 @@
 :class:`Slates`, :class:`AllSlates` and :class:`WholeQueries` are the ``slates`` of :class:`slatewise.MatchingRanker`;
 :class:`Likelihood` is the ``surrogate`` of :class:`slatewise.GraphMatcher`, and :class:`Sample` its ``inference``.
 Names load on first use.
+
+In reading order: ``sums/`` has sums over all matchings of a matrix, and random matchings; ``kernels/`` and ``gpu/``
+compute them. ``slates/`` ranks documents by matchings with positions (:class:`slatewise.MatchingRanker`), and
+``graphs/`` matches the points of two graphs (:class:`slatewise.GraphMatcher`); both go from checked data to blocks, to
+a risk over blocks, to a fit.
 """
 
 from __future__ import annotations

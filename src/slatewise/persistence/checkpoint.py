@@ -122,7 +122,7 @@ def _one_form(value: Json) -> Json:
 
 
 def _inside_a_search() -> bool:
-    """Tell whether scikit-learn fits this estimator as one of many; a fit is told nothing of who calls it."""
+    """Tell whether scikit-learn fits this estimator as one of many; the stack shows it, because fit is not informed."""
     return any(frame.f_code.co_name == "_fit_and_score" for frame, _ in walk_stack(None))
 
 
@@ -136,7 +136,7 @@ def resumed(
 ) -> Generator[Callable[[Round], None]]:
     """Keep the oracle calls of learners in here in the checkpoint; yield what tells the callbacks of a round.
 
-    After a kill only new rounds are told, and those that the file had not seen yet once more. ``as_used`` is that of
+    After a kill callbacks get only new rounds, and again those that are not yet in the file. ``as_used`` is that of
     :meth:`Checkpoint.of`.
     """
     state = Checkpoint.of(estimator, data_sha256, checkpoint, as_used)

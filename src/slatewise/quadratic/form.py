@@ -4,6 +4,14 @@
 
 The diagonal terms F_ii D[p, p] belong to one item and one position each, so they are part of L here, and the diagonals
 of F and D are zero.
+
+*An upper bound* by one assignment (Gilmore 1962, Lawler 1963). Item i on position p meets the other items, each on
+another position, so it can add at most
+
+    U[i, p] = L[i, p] + max over matchings of sum_{j != i} F_ij D[p, pos_j]
+
+and that inner maximum pairs the largest of F's row i with the largest of D's row p. No ranking scores more than the
+best assignment of U. Reading columns instead of rows bounds the same sum, so the smaller of the two counts.
 """
 
 from __future__ import annotations
@@ -13,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.numerics.assignment import best_assignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,25 @@ class QuadraticForm:
         """Return a difference of scores that rounding alone may explain."""
         largest = [float(np.abs(part).max()) for part in (self.linear, self.item_pairs, self.position_pairs)]
         return 1e-13 * self.n * (largest[0] + self.n * largest[1] * largest[2])
+
+    def upper_bound(self) -> float:
+        """Return a number that no ranking's score exceeds (up to rounding)."""
+        by_rows = _largest_sum(self.linear, self.item_pairs, self.position_pairs)
+        return min(by_rows, _largest_sum(self.linear, self.item_pairs.T, self.position_pairs.T))
+
+
+def _largest_sum(linear: Floats, item_pairs: Floats, position_pairs: Floats) -> float:
+    """Return the sum of the best assignment of U."""
+    most = linear + _sorted_rows(item_pairs) @ _sorted_rows(position_pairs).T
+    order = best_assignment(most)
+    return float(most[order, np.arange(len(order))].sum())
+
+
+def _sorted_rows(matrix: Floats) -> Floats:
+    """Leave the diagonal out of each row and sort the rest."""
+    n = len(matrix)
+    rest = matrix[~np.eye(n, dtype=np.bool_)].reshape(n, n - 1)
+    return np.sort(rest, axis=1)
 
 
 def _without_diagonal(matrix: Floats) -> Floats:

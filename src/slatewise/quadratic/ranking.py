@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +20,8 @@ from numpy.typing import ArrayLike
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded
 from slatewise.core.running.blas import one_blas_thread
-from slatewise.quadratic.bound import upper_bound
-from slatewise.quadratic.exact import by_enumeration, by_subsets, later_weights
-from slatewise.quadratic.faq import best_of_starts
 from slatewise.quadratic.form import QuadraticForm
-from slatewise.quadratic.tabu import by_tabu, default_steps
+from slatewise.quadratic.solvers import best_of_starts, by_enumeration, by_subsets, by_tabu, later_weights
 
 Method: TypeAlias = Literal["auto", "enumeration", "subsets", "faq", "tabu"]
 
@@ -88,7 +84,7 @@ def quadratic_ranking(
 
     Examples
     --------
-    Items 0 and 2 want to be neighbours:
+    Items 0 and 2 want to be neighbors:
 
     >>> F = np.zeros((4, 4))
     >>> F[0, 2] = -1.0
@@ -97,14 +93,13 @@ def quadratic_ranking(
     >>> result.order.tolist(), result.proven_best
     ([0, 2, 1, 3], True)
     """
-    if method not in ("auto", *_SOLVERS):
-        raise ValueError(f"method: expected one of auto, {', '.join(_SOLVERS)}, found {method!r}")
+    if method not in get_args(Method):
+        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
     if time_limit is not None and not time_limit > 0.0:
         raise ValueError(f"time_limit: expected seconds > 0 or None, found {time_limit}")
     form = _form(s, c, F, D, linear)
-    solver = _SOLVERS[_chosen(form) if method == "auto" else method]
     with one_blas_thread():
-        return solver(form, time_limit, np.random.default_rng(random_state))
+        return _solved(form, _chosen(form) if method == "auto" else method, time_limit, random_state)
 
 
 def _form(s: ArrayLike, c: ArrayLike, F: ArrayLike, D: ArrayLike, linear: ArrayLike | None) -> QuadraticForm:
@@ -131,56 +126,22 @@ def _chosen(form: QuadraticForm) -> str:
     return "enumeration" if form.n <= _AUTO_ENUMERATED else "tabu"
 
 
-def _enumeration(form: QuadraticForm, _limit: float | None, _rng: np.random.Generator) -> QuadraticRanking:
-    return _exact(form, by_enumeration(form), "enumeration")
-
-
-def _subsets(form: QuadraticForm, _limit: float | None, _rng: np.random.Generator) -> QuadraticRanking:
-    return _exact(form, by_subsets(form), "subsets")
-
-
-def _faq(form: QuadraticForm, limit: float | None, rng: np.random.Generator) -> QuadraticRanking:
-    deadline, goal = _deadline(limit), _Goal.of(form)
-    return goal.result(form, best_of_starts(form, rng, goal.enough, deadline), "faq")
-
-
-def _tabu(form: QuadraticForm, limit: float | None, rng: np.random.Generator) -> QuadraticRanking:
-    deadline, half_time = _deadline(limit), _deadline(None if limit is None else limit / 2)
-    steps = default_steps(form.n) if limit is None else math.inf
-    goal = _Goal.of(form)
-    start = best_of_starts(form, rng, goal.enough, half_time)
-    return goal.result(form, by_tabu(form, start, rng, goal.enough, steps, deadline), "tabu")
-
-
-_SOLVERS: dict[str, Callable[[QuadraticForm, float | None, np.random.Generator], QuadraticRanking]] = {
-    "enumeration": _enumeration,
-    "subsets": _subsets,
-    "faq": _faq,
-    "tabu": _tabu,
-}
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """The bound, and the score from which rounding alone separates a ranking from it: such a ranking is the best."""
-
-    bound: float
-    enough: float
-
-    @classmethod
-    def of(cls, form: QuadraticForm) -> _Goal:
-        bound = upper_bound(form)
-        return cls(bound, bound - form.rounding())
-
-    def result(self, form: QuadraticForm, order: Ints, method: str) -> QuadraticRanking:
+def _solved(
+    form: QuadraticForm, method: str, limit: float | None, random_state: int | np.random.Generator | None
+) -> QuadraticRanking:
+    if method in ("enumeration", "subsets"):
+        order = by_enumeration(form) if method == "enumeration" else by_subsets(form)
         score = form.score(order)
-        return QuadraticRanking(order, score, score if score >= self.enough else self.bound, method)
-
-
-def _exact(form: QuadraticForm, order: Ints, method: str) -> QuadraticRanking:
+        return QuadraticRanking(order, score, score, method)
+    rng, seconds, now = np.random.default_rng(random_state), math.inf if limit is None else limit, time.monotonic()
+    bound = form.upper_bound()
+    enough = bound - form.rounding()  # rounding alone separates such a score from the bound: the ranking is the best
+    if method == "faq":
+        order = best_of_starts(form, rng, enough, now + seconds)
+    else:
+        start = best_of_starts(form, rng, enough, now + seconds / 2)
+        # Without a limit: half a second or so from 30 items on.
+        steps = max(1000, min(10_000 * form.n, 400_000_000 // form.n**2)) if limit is None else math.inf
+        order = by_tabu(form, start, rng, enough, steps, now + seconds)
     score = form.score(order)
-    return QuadraticRanking(order, score, score, method)
-
-
-def _deadline(limit: float | None) -> float:
-    return math.inf if limit is None else time.monotonic() + limit
+    return QuadraticRanking(order, score, score if score >= enough else bound, method)

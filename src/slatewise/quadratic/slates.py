@@ -11,7 +11,7 @@ iterated   t <- the sorted list of s + 2 V V' t, until f no longer rises
 
 f is convex in t and ``s + 2 V V' t`` its gradient, so a step never loses; with the paper's factor 1 all but the first
 may. Nothing here is larger than queries by items: V V' is never formed. An upper bound comes with every slate: by
-convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximised by a sort.
+convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximized by a sort.
 
 Of the pair term S'T, rows u and v, ``sum_ij w_i w_j u[d_i] . v[d_j] = |A' t|^2 - |B' t|^2`` with rows (u + v)/2 of A
 and (u - v)/2 of B: the same sums, some with a minus sign, and the bound is that of A. f is not convex, so a step may
@@ -24,13 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded, whole_number
+from slatewise.core.groups import blocks
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 
@@ -85,7 +86,7 @@ def iterated_slates(
     >>> found.items.tolist(), found.score.round(2).tolist()
     ([[1, 2]], [3.55])
 
-    Items 0 and 1 push each other out, which S'S cannot say:
+    Items 0 and 1 push each other out, which S'S cannot express:
 
     >>> rows, listed = [[0.5], [0.5], [0.0]], [[-0.5], [-0.5], [0.0]]
     >>> iterated_slates([1.0, 0.9, 0.5], rows, [1.0, 0.5], listed=listed).items.tolist()
@@ -93,7 +94,7 @@ def iterated_slates(
     """
     model, executor = _Model.of(s, factors, weights, listed), Executor.of(n_jobs)
     begin = model.sorted(executor) if start is None else model.checked_start(start)
-    return _searched(executor.map_blocks(_climbed, _Climb(model, begin), model.blocks()))
+    return _searched(executor.map_blocks(_climb, (model, begin), model.blocks()))
 
 
 def beam_slates(
@@ -121,7 +122,7 @@ def beam_slates(
     """
     width = whole_number("width", width, 1)
     model = _Model.of(s, factors, weights, listed)
-    return _searched(Executor.of(n_jobs).map_blocks(_filled, _Beam(model, width), model.blocks(width)))
+    return _searched(Executor.of(n_jobs).map_blocks(_fill, (model, width), model.blocks(width)))
 
 
 def greedy_slates(
@@ -237,24 +238,13 @@ class _Model:
         return np.concatenate(list(executor.map_blocks(_sorted, self, self.blocks())))
 
     def upper_bound(self) -> Floats:
-        """Return what no slate of a query scores more than: every item with the most that others can add to it."""
+        """Return a score that no slate of a query exceeds: every item gets the most that others can add to it."""
         alone = self.s + float(self.weights.sum()) * self.pair.attraction
         return np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1) @ self.weights
 
     def blocks(self, copies: int = 1) -> list[slice]:
-        """Cut the queries, of which each needs so many rows of scores."""
-        step = max(1, _VALUES_PER_BLOCK // (copies * self.s.shape[1]))
-        return [slice(first, first + step) for first in range(0, len(self.s), step)]
-
-
-class _Climb(NamedTuple):
-    model: _Model
-    start: Ints
-
-
-class _Beam(NamedTuple):
-    model: _Model
-    width: int
+        """Cut the queries; each needs ``copies`` rows of scores."""
+        return blocks(len(self.s), max(1, _VALUES_PER_BLOCK // (copies * self.s.shape[1])))
 
 
 _Found: TypeAlias = tuple[Ints, Floats, Floats]
@@ -265,27 +255,17 @@ def _sorted(model: _Model, rows: slice) -> Ints:
     return _largest(model.s[rows], len(model.weights))
 
 
-def _climbed(search: _Climb, rows: slice) -> _Found:
-    block = search.model.block(rows)
-    slates = _climb(block, search.start[rows])
-    return slates, block.score(slates), block.upper_bound()
-
-
-def _filled(search: _Beam, rows: slice) -> _Found:
-    block = search.model.block(rows)
-    slates = _fill(block, search.width)
-    return slates, block.score(slates), block.upper_bound()
-
-
-def _searched(blocks: Iterator[_Found]) -> Slates:
+def _searched(parts: Iterator[_Found]) -> Slates:
     with one_blas_thread():
-        found = list(blocks)
+        found = list(parts)
     slates, scores, bounds = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Slates(slates, scores, np.maximum(bounds, scores))  # they may be equal but for rounding
+    return Slates(slates, scores, np.maximum(bounds, scores))  # rounding may put a bound below its score
 
 
-def _climb(model: _Model, slates: Ints) -> Ints:
-    slates, scores, active = slates.copy(), model.score(slates), np.arange(len(slates))
+def _climb(search: tuple[_Model, Ints], rows: slice) -> _Found:
+    """Climb from the slates of some queries."""
+    model, slates = search[0].block(rows), search[1][rows].copy()
+    scores, active = model.score(slates), np.arange(len(slates))
     tries, holds = np.zeros(len(slates), dtype=np.int64), model.pair.holds
     while len(active):
         rising, now = model.block(active), slates[active]
@@ -297,11 +277,12 @@ def _climb(model: _Model, slates: Ints) -> Ints:
         tries[active] = np.where(higher, 0, tries[active] + 1)
         slates[active[higher]], scores[active[higher]] = new[higher], reached[higher]
         active = active[tries[active] < len(holds)]
-    return slates
+    return slates, model.score(slates), model.upper_bound()
 
 
-def _fill(model: _Model, width: int) -> Ints:
-    """Search; axes of the arrays below are queries, slates kept, and positions, components or items."""
+def _fill(search: tuple[_Model, int], rows: slice) -> _Found:
+    """Search by beams; axes of the arrays below are queries, slates kept, and positions, components or items."""
+    model, width = search[0].block(rows), search[1]
     n_queries, n_items = len(model.s), int(model.s.shape[1])
     slates, scores = np.empty((n_queries, 1, 0), dtype=np.int64), np.zeros((n_queries, 1))
     sums = np.zeros((n_queries, 1, model.pair.rows.shape[1]))
@@ -316,7 +297,8 @@ def _fill(model: _Model, width: int) -> Ints:
         scores = reached[each, parents, items]
         slates = np.concatenate([slates[each, parents], items[:, :, None]], axis=2)
         sums = sums[each, parents] + weight * model.pair.rows[items]
-    return slates[:, 0]
+    best = slates[:, 0]
+    return best, model.score(best), model.upper_bound()
 
 
 def _largest(values: Floats, k: int) -> Ints:

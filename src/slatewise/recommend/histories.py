@@ -50,7 +50,7 @@ class SessionQueries:
     @classmethod
     def of(cls, queries: Any, item_ids: Ids, unknown: Unknown = "error") -> SessionQueries:
         """Read queries in any form, and number the items; unknown ones are an error, or left out with a warning."""
-        ids, items, starts, ends = _used(*_spans(queries))
+        ids, items, starts, ends = _spans(queries)
 
         def place_of(place: int) -> str:
             query = int(np.flatnonzero((starts <= place) & (place < ends))[0])
@@ -108,8 +108,11 @@ class NumberedSessions:
         return NumberedSessions(self.item_ids, self.items[places], offsets)
 
 
-def number_sessions(sessions: Any) -> NumberedSessions:
-    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out."""
+def number_sessions(sessions: Any, in_order: bool = False) -> NumberedSessions:
+    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out.
+
+    ``in_order``: the order of items counts; warn where it seems to carry no information.
+    """
     given = Sessions.of(sessions)
     first, last = int(given.offsets[0]), int(given.offsets[-1])
     ids = check_ids("sessions", given.items[first:last])
@@ -125,10 +128,13 @@ def number_sessions(sessions: Any) -> NumberedSessions:
         )
     item_ids, numbers = np.unique(ids, return_inverse=True)
     offsets = np.concatenate(([0], np.cumsum(lengths[~empty]))).astype(np.int64)
-    return NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    numbered = NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    if in_order:
+        _warn_of_sorted(numbered)
+    return numbered
 
 
-def warn_of_sorted(sessions: NumberedSessions) -> None:
+def _warn_of_sorted(sessions: NumberedSessions) -> None:
     """Warn where nearly all sessions have their items in ascending order, which chance does not explain.
 
     A session of m different items is sorted by chance with probability 1 / m!. Sets are often stored so.
@@ -155,18 +161,18 @@ def warn_of_sorted(sessions: NumberedSessions) -> None:
             "carry no information: pass them in the order of time, or, if they have none, take "
             "SessionRanker(window=None, base=None), which learns from baskets",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
 def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:
-    """Return what the queries are called, ids of items, and where in them each query begins and ends."""
+    """Return the names of queries, the items of any of them, and where in these each query begins and ends."""
     if isinstance(queries, Prefixes):
-        return np.arange(len(queries)), queries.items, queries.starts, queries.ends
+        return _without_unused(np.arange(len(queries)), queries.items, queries.starts, queries.ends)
     if isinstance(queries, Sessions) or is_frame(queries):
         sessions = Sessions.of(queries)
         names = np.arange(len(sessions)) if sessions.ids is None else sessions.ids
-        return names, sessions.items, sessions.offsets[:-1], sessions.offsets[1:]
+        return _without_unused(names, sessions.items, sessions.offsets[:-1], sessions.offsets[1:])
     rows = _listed(queries)
     if _are_ids(rows):
         values = check_ids("queries", rows)
@@ -199,7 +205,7 @@ def _are_ids(rows: NDArray[Any] | list[Any]) -> bool:
     return len(rows) > 0 and isinstance(rows[0], str | Number)
 
 
-def _used(ids: Ids, items: Ids, starts: Ints, ends: Ints) -> tuple[Ids, Ids, Ints, Ints]:
+def _without_unused(ids: Ids, items: Ids, starts: Ints, ends: Ints) -> tuple[Ids, Ids, Ints, Ints]:
     """Leave out items that are in no query."""
     changes = np.bincount(starts, minlength=len(items) + 1) - np.bincount(ends, minlength=len(items) + 1)
     inside = np.cumsum(changes)[:-1] > 0

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,9 +23,11 @@ from slatewise.serve.metrics import Metrics
 from slatewise.serve.models import Models, Version
 from slatewise.serve.openapi import QUESTIONS, document
 from slatewise.serve.settings import Limits
-from slatewise.serve.supervisor import WorkerReadiness
 from slatewise.web.codec import JSON, Codec, RequestError, codec_of_answer, codec_of_request, error_of_library
 from slatewise.web.requests import BodyRefused
+
+if TYPE_CHECKING:
+    from slatewise.serve.supervisor import WorkerReadiness
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15
@@ -34,6 +36,8 @@ COUNTED = "counted"
 """Marks requests, in the state of their scope, whose answer ``Service.answer`` has counted."""
 PUBLIC = ("/health", "/ready")
 """Paths for monitors, without a token."""
+_ERROR_KINDS = {429: "queue full", 500: "failed", 503: "not ready", 504: "time"}
+"""Kinds of errors of models for the metrics, by status; others are refused."""
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -133,7 +137,7 @@ class Service:
             raise _unknown_model(name, self.models.names)
         version = self.models.get(name)
         if version is None:
-            raise _NotReady("model", "expected one that is loaded, found one that is not yet", 503)
+            raise RequestError("model", "expected one that is loaded, found one that is not yet", 503, retry_after=1)
         if route not in version.endpoints:
             able = " or ".join(version.endpoints)
             raise RequestError("path", f"expected {able} of a {version.estimator}, found {route}", 404)
@@ -177,33 +181,21 @@ class Service:
         self.metrics.waiting.labels(name).set(len(self.batchers[name].waiting))
 
     def _error(self, codec: Codec, error: Exception, **about: str) -> Response:
-        headers: dict[str, str] = {}
-        match error:
-            case QueueFull():
-                place, message, status, kind = "queue", f"queue: {error}", 429, "queue full"
-                headers["retry-after"] = str(error.seconds)
-            case _NotReady():
-                place, message, status, kind = error.place, str(error), error.status, "not ready"
-                headers["retry-after"] = "1"
-            case RequestError():
-                place, message, status, kind = error.place, str(error), error.status, "refused"
-            case TimeoutError():
-                seconds = f"{self.limits.seconds:g} s"
-                place, status, kind = "time", 504, "time"
-                message = f"time: expected an answer within {seconds}, found none: ask for less, or try again later"
-            case ValueError():
-                refused = error_of_library(error)
-                place, message, status, kind = refused.place, str(refused), 422, "refused"
-            case _:
-                _log.error("failed", exc_info=error, extra={"fields": about})
-                place, message, status, kind = "server", "the server failed; its log says why", 500, "failed"
-        self.metrics.errors.labels(kind).inc()
+        if isinstance(error, TimeoutError):
+            expected = f"expected an answer within {self.limits.seconds:g} s, found none"
+            error = RequestError("time", f"{expected}: ask for less, or try again later", 504)
+        elif isinstance(error, ValueError):
+            error = error_of_library(error)
+        place, message, status, headers = "server", "the server failed; its log says why", 500, dict[str, str]()
+        if isinstance(error, RequestError):
+            place, message, status = error.place, str(error), error.status
+            if error.retry_after is not None:
+                headers["retry-after"] = str(error.retry_after)
+        else:
+            _log.error("failed", exc_info=error, extra={"fields": about})
+        self.metrics.errors.labels(_ERROR_KINDS.get(status, "refused")).inc()
         body = codec.encode({"place": place, "message": message})
         return Response(body, status, headers, codec.media_type)
-
-
-class _NotReady(RequestError):
-    """The model is not loaded yet: the client should try again."""
 
 
 def _read(codec: Codec, body: bytes, endpoint: Endpoint) -> CheckedRequest:

@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 
 from slatewise.serve.endpoints.base import CheckedRequest, Endpoint
 from slatewise.serve.settings import Limits
+from slatewise.web.codec import RequestError
 
 Outcome: TypeAlias = "bytes | Exception"
 Write: TypeAlias = "Callable[[list[Any], tuple[str, ...]], bytes]"
@@ -38,12 +39,12 @@ _log = logging.getLogger("slatewise.serve")
 _local = threading.local()
 
 
-class QueueFull(Exception):
-    """No room for another waiting request; ``seconds`` says when to try again."""
+class QueueFull(RequestError):
+    """No room for another waiting request."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"expected room for one more request, found none: try again in {seconds} s")
-        self.seconds = seconds
+        message = f"expected room for one more request, found none: try again in {seconds} s"
+        super().__init__("queue", message, 429, retry_after=seconds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from slatewise._version import __version__
 from slatewise.serve.endpoints.base import Endpoint
@@ -14,37 +15,72 @@ from slatewise.web.codec import JSON, MESSAGEPACK
 
 QUESTIONS = ("rank", "scores", "explain", "next_question")
 _REF = "#/components/schemas/{name}"
-_ERROR = {
-    "type": "object",
-    "properties": {"place": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["place", "message"],
-    "examples": [{"place": "k", "message": "k: expected int >= 1"}],
-}
+
+
+class Error(msgspec.Struct):
+    """Why a request was not answered."""
+
+    place: str
+    message: str
+
+
+class Model(msgspec.Struct):
+    """A model of the service; more fields describe one that is ready."""
+
+    name: str
+    ready: bool
+    refused: Annotated[str | None, Meta(description="Why the file that is there now was refused.")]
+    version: Annotated[str, Meta(description="The start of the sha256 of the file.")] | UnsetType = UNSET
+    estimator: str | UnsetType = UNSET
+    routes: list[str] | UnsetType = UNSET
+
+
+class AllModels(msgspec.Struct):
+    """All models."""
+
+    models: list[Model]
+
+
+class Status(msgspec.Struct):
+    """The process is alive."""
+
+    status: str
+
+
+class Readiness(msgspec.Struct):
+    """Whether requests are welcome, and what is missing: the numbers of models and workers."""
+
+    status: Literal["starting", "ready", "stopping"]
+    waits_for: list[str]
+
+
 _ERRORS = {
-    "400": "The body is no JSON or MessagePack, or the request is not decent HTTP.",
+    "400": "The body is not JSON or MessagePack, or the request is not valid HTTP.",
     "404": "There is no such model, or it does not answer this.",
-    "415": "The body is of another kind, or packed.",
-    "422": "A field is wrong; place says which.",
-    "429": "The queue is full, or too many wrong tokens were shown: Retry-After says when to come back.",
+    "415": "The body is of another type, or compressed.",
+    "422": "A field is wrong; place names it.",
+    "429": "The queue is full, or there were too many wrong tokens: Retry-After says when to try again.",
     "500": "The server failed; its log says why.",
     "503": "The model is not loaded yet, or there are too many connections.",
     "504": "There was no answer in time.",
 }
 _GUARD_ERRORS = {
-    "400": "The request is not decent HTTP.",
-    "401": "A token is needed, or the one shown is wrong.",
-    "403": "A page of others asks.",
-    "405": "Another method is expected.",
+    "400": "The request is not valid HTTP.",
+    "401": "A token is missing or wrong.",
+    "403": "The request comes from another site.",
+    "405": "The method is not allowed.",
     "408": "The body came too slowly.",
     "413": "The body is too large.",
-    "421": "The server is not called so.",
+    "421": "The server does not have this name.",
 }
 
 
 def document(models: Models, limits: Limits, address: str) -> dict[str, Any]:
     """Return the document of the moment; models that are not loaded yet have no paths."""
     paths: dict[str, Any] = _common_paths([models.about(name) for name in models.names])
-    schemas: dict[str, Any] = {"Error": _ERROR, "Model": _MODEL}
+    schemas: dict[str, Any] = msgspec.json.schema_components([Error, AllModels, Status, Readiness], ref_template=_REF)[
+        1
+    ]
     for name in models.names:
         version = models.get(name)
         if version is not None:
@@ -114,8 +150,7 @@ def _operation(version: Version, endpoint: Endpoint, schemas: dict[str, Any]) ->
 
 def _errors(own: dict[str, str]) -> dict[str, Any]:
     """Return the error responses: ours in JSON or MessagePack, those of the guard in plain text."""
-    error, text = {"schema": {"$ref": _REF.format(name="Error")}}, {"schema": {"type": "string"}}
-    both = {JSON: error, MESSAGEPACK: error, "text/plain": text}
+    both = {**_both(Error), "text/plain": {"schema": {"type": "string"}}}
     later = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}}
     answers: dict[str, Any] = {}
     for status, description in sorted((_GUARD_ERRORS | own).items()):
@@ -138,56 +173,28 @@ def _renamed(schema: Any, prefix: str, names: Any) -> Any:
     return schema
 
 
-_MODEL = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "ready": {"type": "boolean"},
-        "refused": {"type": ["string", "null"], "description": "Why the file that is there now was refused."},
-        "version": {"type": "string", "description": "The start of the sha256 of the file."},
-        "estimator": {"type": "string"},
-        "routes": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["name", "ready", "refused"],
-}
-_STATUS = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
-_READY = {
-    "type": "object",
-    "properties": {
-        "status": {"enum": ["starting", "ready", "stopping"]},
-        "waits_for": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "How many models, and how many workers, are missing before requests are welcome.",
-        },
-    },
-    "required": ["status", "waits_for"],
-}
-
-
 def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
-    model = {"$ref": _REF.format(name="Model")}
-    every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
     nothing = {"404": _ERRORS["404"], "429": _ERRORS["429"], "503": _ERRORS["503"]}
     yes: dict[str, Any] = {"status": "ready", "waits_for": []}
     not_yet = {"503": "Models or workers are loading, or it stops."}
-    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _ERRORS["429"], **not_yet})
-    ready["responses"]["503"]["content"] = _both(_READY)
+    ready = _get("Whether requests are welcome.", _both(Readiness, yes), {"429": _ERRORS["429"], **not_yet})
+    ready["responses"]["503"]["content"] = _both(Readiness)
     ready["responses"]["503"]["content"]["text/plain"] = {"schema": {"type": "string"}}  # too many connections
     return {
-        "/health": {"get": _get("Whether the process lives.", _both(_STATUS, {"status": "alive"}), nothing)},
+        "/health": {"get": _get("Whether the process lives.", _both(Status, {"status": "alive"}), nothing)},
         "/ready": {"get": ready},
         "/metrics": {"get": _get("Figures for Prometheus.", {"text/plain": {"schema": {"type": "string"}}}, nothing)},
         "/openapi.json": {"get": _get("This document.", {JSON: {"schema": {"type": "object"}}}, nothing)},
-        "/v1/models": {"get": _get("All models.", _both(every, {"models": about}), nothing)},
-        "/v1/models/{name}": {"get": _get("One model.", _both(model, about[0]), nothing), "parameters": [name]},
+        "/v1/models": {"get": _get("All models.", _both(AllModels, {"models": about}), nothing)},
+        "/v1/models/{name}": {"get": _get("One model.", _both(Model, about[0]), nothing), "parameters": [name]},
     }
 
 
-def _both(schema: Any, example: Any = None) -> dict[str, Any]:
-    shown = {} if example is None else {"example": example}
-    return {JSON: {"schema": schema, **shown}, MESSAGEPACK: {"schema": schema}}
+def _both(kind: type[msgspec.Struct], example: Any = None) -> dict[str, Any]:
+    """Return the content of an answer, a type of the document, in both formats."""
+    schema, examples = {"$ref": _REF.format(name=kind.__name__)}, {} if example is None else {"example": example}
+    return {JSON: {"schema": schema, **examples}, MESSAGEPACK: {"schema": schema}}
 
 
 def _get(summary: str, content: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:

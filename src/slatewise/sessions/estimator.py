@@ -18,7 +18,7 @@ from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, check_filters
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, joined_ids
 from slatewise.recommend.recommender import Filters, Recommender
 from slatewise.sessions.sparse_scores import SparseScorer, best_items, item_scores
@@ -84,8 +84,7 @@ class SessionModel(Recommender[SparseScorer]):
             the order of the sessions counts: the last ones are taken for the latest.
         """
         rules.check(self)
-        numbered = number_sessions(sessions)
-        warn_of_sorted(numbered)
+        numbered = number_sessions(sessions, in_order=True)
         with self._watched(None):
             return self._fit_numbered(numbered)
 

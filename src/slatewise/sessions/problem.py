@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core.arrays import Ints
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
-from slatewise.factors.bags import AskedBags, Bags, bag_queries, learned_from
+from slatewise.factors.bags import BagParts, Bags, bag_queries, learned_from
 from slatewise.factors.learner import Problem
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
 from slatewise.factors.settings import TrainingSettings
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of
-from slatewise.sessions.sparse_scores import joined_levels, levels_of
+from slatewise.sessions.sparse_scores import joined_scores, normalized_scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -101,9 +101,7 @@ def session_pairs(
     features = None
     if query_features is not None:
         features = check_query_features(query_features, len(given))[np.flatnonzero(used)]
-    numbered = number_sessions(given)
-    if window is not None:
-        warn_of_sorted(numbered)
+    numbered = number_sessions(given, in_order=window is not None)
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
@@ -112,7 +110,7 @@ def session_pairs(
         following,
         weights[owners],
         numbered.item_ids,
-        bags.n_queries,
+        len(bags.starts),
         bags,
         owners,
         window,
@@ -150,17 +148,17 @@ def session_problem(
     order = np.arange(int(pairs.owners.max(initial=-1)) + 1)[::-1]
     owners = pairs.owners[pairs.queries]
     used, validation = hold_out_owners(pairs, owners, order, settings.validation_fraction, settings.depth)
-    if base is None:
-        return replace(whole_problem(settings, pairs, None), pairs=used, validation=validation)
-    levels = cross_fitted(base, pairs, validation, settings.seed, executor)
-    steps = likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
-    return replace(whole_problem(settings, pairs, levels), pairs=used, validation=validation, base_steps=steps)
+    levels, steps = None, None
+    if base is not None:
+        levels, steps = out_of_fold(base, pairs, used, validation, settings.seed, executor)
+    problem = whole_problem(settings, pairs, levels)
+    return replace(problem, pairs=used, validation=validation, base_steps=steps)
 
 
 def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Levels | None) -> Problem:
     """Return the problem of all pairs, none held out."""
     n_items = len(pairs.item_ids)
-    queries = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
+    queries = BagParts(pairs.bags, pairs.owners, levels, pairs.features)
     return Problem(
         pairs,
         None,
@@ -169,6 +167,19 @@ def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Level
         n_ages=pairs.window or 1,
         n_knots=0 if levels is None else N_KNOTS,
     )
+
+
+def out_of_fold(
+    base: SessionModel,
+    pairs: SessionPairs,
+    used: SessionPairs,
+    validation: Validation | None,
+    seed: int,
+    executor: Executor,
+) -> tuple[Levels, Singles]:
+    """Return scores of all queries by bases that have not seen them, and the spline steps learned from ``used``."""
+    levels = cross_fitted(base, pairs, validation, seed, executor)
+    return levels, likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
 
 
 def cross_fitted(
@@ -189,15 +200,15 @@ def cross_fitted(
         numbers = np.flatnonzero(own[pairs.owners])
         if len(numbers):
             scorer = scorer_of(base, sessions.subset(others), executor)
-            parts.append(levels_of(scorer, queries[numbers], executor))
+            parts.append(normalized_scores(scorer, queries[numbers], executor))
             rows.append(numbers)
-    together, order = joined_levels(parts), np.concatenate(rows)
+    together, order = joined_scores(parts), np.concatenate(rows)
     starts, ends = np.zeros(len(queries), dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
     starts[order], ends[order] = together.starts, together.ends
     return Levels(starts, ends, together.items, together.levels)
 
 
-def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
+def further_scores(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
     """Return a base's scores of sessions that it has not learned from yet; ``known`` are its items among all."""
     places = np.full(len(pairs.item_ids), -1, dtype=np.int64)
     places[known] = np.arange(len(known))
@@ -205,5 +216,5 @@ def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executo
     numbers = places[queries.items]
     before = np.concatenate(([0], np.cumsum(numbers >= 0)))
     of_base = SessionQueries(queries.ids, numbers[numbers >= 0], before[queries.starts], before[queries.ends])
-    found = levels_of(scorer_of(base), of_base, executor)
+    found = normalized_scores(scorer_of(base), of_base, executor)
     return found._replace(items=known.astype(np.int32)[found.items])  # both ascend

@@ -20,17 +20,16 @@ from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.estimators.sklearn import available_if
-from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, BagParts, bag_queries, query_bags
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
-from slatewise.factors.learner import Learned, check_engine, check_finite, learn
+from slatewise.factors.learner import Learned, check_engine, check_finite, learn, steps_of
 from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.ranking import (
     LatentModel,
     QueryBatch,
     SlateExplanation,
     explained,
-    marked,
     pair_term,
     similar_items,
 )
@@ -52,7 +51,7 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import DEFAULT_K, Batch, Filters, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
@@ -60,12 +59,12 @@ from slatewise.sessions.estimator import SessionBatch, SessionModel, fit_numbere
 from slatewise.sessions.problem import (
     SessionPairs,
     check_query_features,
-    further_levels,
+    further_scores,
     session_pairs,
     session_problem,
     whole_problem,
 )
-from slatewise.sessions.sparse_scores import SparseScorer, levels_of
+from slatewise.sessions.sparse_scores import SparseScorer, normalized_scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -528,9 +527,7 @@ class SessionRanker(Recommender[SessionPredictor]):
     def _fit_base(self, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
         """Fit the base alone."""
         _refuse(sample_weight, query_features)
-        numbered = number_sessions(sessions)
-        if self.window is not None:
-            warn_of_sorted(numbered)
+        numbered = number_sessions(sessions, in_order=self.window is not None)
         base = self._fitted_base(numbered)
         self._settle_seed()
         self._forget()
@@ -557,7 +554,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             raise ValueError(f"query_features: expected {expected}, found {fresh.n_features or None}")
         item_ids, old_items, pairs = fresh.among(self.item_ids_)
         base: SessionModel | None = getattr(self, "base_", None)
-        levels = None if base is None else further_levels(base, pairs, old_items, executor)
+        levels = None if base is None else further_scores(base, pairs, old_items, executor)
         problem = whole_problem(settings, pairs, levels)
         features = len(item_ids) + np.arange(self.n_query_features_)
         places = Places(np.append(old_items, features), old_items, new_are_random=False)
@@ -570,7 +567,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             (self.n_epochs_,),
             self._weights(),
         )
-        steps = settings.steps({**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
+        steps = steps_of(settings, {**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
         if FACTORS in self.parts_:
             found, weight = one_more_epoch(settings, steps, problem, former, places, executor), self.weights_[-1]
         else:  # the base ranks alone: nothing is trained
@@ -648,13 +645,14 @@ class SessionRanker(Recommender[SessionPredictor]):
         if features is not None:
             nothing &= np.diff(features.indptr) == 0
         seen.warn_of_nothing_known("get the order of the biases", nothing)
-        bags = asked_of(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
-        levels = None if base is None else levels_of(base, seen, executor)
+        bags = query_bags(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
+        levels = None if base is None else normalized_scores(base, seen, executor)
         make = bag_queries(
-            AskedBags(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
+            BagParts(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )
         made = tuple(make(table) for table in model.queries)
-        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None, device)
+        marks = nothing if nothing.any() else None
+        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marks, stage=0, device=device)
 
     def _query_features(self, features: Any, n_queries: int) -> csr_array | None:
         """Return checked features; zeros, with a warning, where fit had some and the queries have not."""

@@ -26,11 +26,14 @@ _MAX_SHOWN = 300
 
 
 class RequestError(Exception):
-    """A request that cannot be answered: where it is wrong, what was expected there, and the status of the answer."""
+    """A request that cannot be answered: where it is wrong, what was expected there, and the status of the answer.
 
-    def __init__(self, place: str, message: str, status: int = 422) -> None:
+    ``retry_after`` is the number of seconds after which the same request may succeed.
+    """
+
+    def __init__(self, place: str, message: str, status: int = 422, retry_after: int | None = None) -> None:
         super().__init__(f"{place}: {message}")
-        self.place, self.status = place, status
+        self.place, self.status, self.retry_after = place, status, retry_after
 
 
 @dataclass(frozen=True)

@@ -160,8 +160,7 @@ def _ranker(rng: np.random.Generator, n_items: int) -> LatentRanker:
     ranker.query_ids_ = ranker.item_ids_ = np.arange(n_items)
     ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_items)[None], _rows(rng, n_items)[None]
     ranker.query_factors_[0, :, N_COMPONENTS] = 1.0
-    ranker.n_components_, ranker.pair_, ranker.self_weight_ = N_COMPONENTS, "semidefinite", 0.0
-    ranker.position_weights_ = np.ones(20, dtype=np.float32)
+    ranker.n_components_ = N_COMPONENTS
     return ranker
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.lbfgs import minimize
 from slatewise.core.numerics.result import ConvergenceWarning
 
 
@@ -24,7 +24,7 @@ class Distances:
 def test_a_kink_ends_the_search_with_a_warning_instead_of_hundreds_of_evaluations():
     objective = Distances()
     with pytest.warns(ConvergenceWarning):
-        fit = minimise(objective, 1e-6, np.zeros(4), tol=1e-3)
+        fit = minimize(objective, 1e-6, np.zeros(4), tol=1e-3)
     assert not fit.converged
     assert objective.asked < 250  # 346 without the rule
     A, b = objective.A, objective.b

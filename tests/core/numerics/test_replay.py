@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slatewise.core.numerics.bundle import Cuts, one_slack
-from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.lbfgs import minimize
 from slatewise.core.numerics.replay import OracleLog, replay_context, replayed
 
 TARGET = np.linspace(-2.0, 3.0, 7)
@@ -31,7 +31,7 @@ def by_cuts(objective):
 
 
 def by_gradients(objective):
-    return minimise(objective, 0.3, np.zeros(len(TARGET)), tol=1e-9)
+    return minimize(objective, 0.3, np.zeros(len(TARGET)), tol=1e-9)
 
 
 @pytest.mark.parametrize("learn", [by_cuts, by_gradients])

@@ -220,7 +220,7 @@ def test_wrong_json_lines_are_refused_with_their_place(make, tmp_path, text, mes
     assert project.last_act() == 0
 
 
-def test_a_format_is_said_or_told_by_the_ending(project, tmp_path):
+def test_a_format_is_given_or_follows_from_the_ending(project, tmp_path):
     with pytest.raises(ValueError, match=r"out.doc: expected a format, or a name that ends with one of .csv, "):
         export_answers(project, tmp_path / "out.doc")
     with pytest.raises(ValueError, match="format: expected one of wide, long, jsonl"):
@@ -233,7 +233,7 @@ def test_a_format_is_said_or_told_by_the_ending(project, tmp_path):
         export_answers(project, tmp_path / "out.npz", X=np.ones((3, 2)))
 
 
-def test_npz_keeps_what_is_not_known_and_who_was_asked(project, make, tmp_path):
+def test_npz_keeps_unknown_labels_and_answers_to_questions(project, make, tmp_path):
     X = np.arange(8.0).reshape(4, 2)
     export_answers(project, tmp_path / "out.npz", X=X)
     rows, known = read_npz(tmp_path / "out.npz"), project.known()

@@ -86,7 +86,7 @@ def test_an_item_that_was_open_is_open_again(path):
         assert client.post("/api/next") == turn
 
 
-def test_nobody_is_asked_what_another_process_was_told(path, client, tmp_path):
+def test_answers_of_another_process_need_no_question(path, client, tmp_path):
     turn = client.post("/api/next")
     chosen = turn["view"]["question"]["label"]
     rows = [f"scene 0,{LABELS[chosen]},yes", *(f"poem,{name},no" for name in LABELS)]
@@ -156,7 +156,7 @@ def test_the_questions_are_those_of_the_simulation(path, policy):
         ("/api/review", {"item": 99, "label": 0, "answer": "yes"}, 422, "item: expected the number"),
     ],
 )
-def test_what_cannot_be_done_is_said(client, path_, body, status, detail):
+def test_wrong_requests_are_clear_errors(client, path_, body, status, detail):
     client.post("/api/next")
     assert client.post(path_, body, status)["detail"].startswith(detail)
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_done_is_said(client, path_, body, status, detail):
         ("/static/page.py", 404, "path: expected a part of the page"),
     ],
 )
-def test_what_is_not_there_is_said(client, path_, status, detail):
+def test_missing_things_are_clear_errors(client, path_, status, detail):
     assert client.get(path_, status)["detail"].startswith(detail)
 
 
@@ -250,7 +250,7 @@ def test_versions_are_listed_and_rolled_back(client):
     assert [one["in_use"] for one in again["versions"]] == [True]
 
 
-def test_a_label_that_is_renamed_half_way_is_asked_for_by_its_new_name(path, client):
+def test_questions_use_the_new_name_of_a_renamed_label(path, client):
     turn = client.post("/api/next")
     chosen = turn["view"]["question"]["label"]
     with Project.open(path) as project:  # as another process does
@@ -336,7 +336,7 @@ def test_a_second_server_is_refused(path, client):
         make_app(path)
 
 
-def test_a_disk_that_takes_nothing_is_said_and_nothing_is_lost(path, client):
+def test_a_full_disk_is_an_error_and_loses_nothing(path, client):
     turn = answer(client, client.post("/api/next"), "yes")
     with Project.open(path) as project:
         before = project.last_act()
@@ -366,7 +366,7 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_is_lost(path, client):
     [("/api/export", "slatewise.labeling.page.routes.tempfile.mkdtemp"),
      ("/api/models/train", "slatewise.labeling.retraining.models_folder")],
 )  # fmt: skip
-def test_no_room_for_other_files_is_said_too(client, monkeypatch, route, broken):
+def test_no_room_for_other_files_is_an_error_too(client, monkeypatch, route, broken):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "some/folder")
 
@@ -393,7 +393,7 @@ def test_without_labels_there_is_nothing_to_ask(tmp_path):
         make_app(tmp_path / "empty.db")
 
 
-def test_a_cold_start_is_said(tmp_path):
+def test_a_project_without_a_model_says_so(tmp_path):
     Project.create(tmp_path / "cold.db", ["sea", "sky"], [Item("a", "text", "A."), Item("b", "text", "B.")]).close()
     with LocalClient(tmp_path / "cold.db") as client:
         view = client.post("/api/next")["view"]

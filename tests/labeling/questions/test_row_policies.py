@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.cstar.test_subsets import entropy
+from tests.cstar.inference.test_any_size import entropy
 from tests.labeling.questions.test_stopping import ROWS, SETS, N, situations
 
 from slatewise.labeling import (
@@ -34,7 +34,7 @@ def test_worth_of_rows_by_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("propose", [None, 0.5])
-def test_independent_labels_take_as_many_questions_as_was_said(propose: float | None) -> None:
+def test_independent_labels_take_the_predicted_number_of_questions(propose: float | None) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(-1.5, 2.0, size=(300, 8))
     Y = rng.integers(0, 2, X.shape)

@@ -6,8 +6,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from tests.cstar.test_inference_exact import set_scores
-from tests.cstar.test_subsets import chance_of, every_set, possible
+from tests.cstar.inference.test_any_size import chance_of, every_set, possible
+from tests.cstar.inference.test_best_set_exact import set_scores
 
 from slatewise import CStarRanker, datasets
 from slatewise.cstar.answers import set_log_odds
@@ -175,7 +175,7 @@ def test_assurance_keeps_the_promise_for_most_draws() -> None:
     assert broken[0.9] <= 9
 
 
-def test_rows_that_are_asked_for_everything_make_up_for_nothing() -> None:
+def test_rows_with_all_questions_make_up_for_nothing() -> None:
     """Half of the rows can hardly be stopped; of the others, which stop at once, 1 in 20 has a label."""
     X = np.tile([[-3.0, -3.0], [3.0, 3.0]], (200, 1))
     Y = np.tile([[0, 0], [1, 1]], (200, 1))
@@ -240,7 +240,7 @@ def test_questions_and_counts_agree_with_each_other() -> None:
     np.testing.assert_array_equal(result.labels, again.labels)
 
 
-def test_who_never_knows_is_asked_once_for_every_label() -> None:
+def test_an_annotator_who_never_knows_gets_one_question_per_label() -> None:
     X, Y = np.zeros((5, N)), np.ones((5, N))
     result = simulate_stopping(GivenLogOdds(N), X, Y, annotator=Unsure(1.0))
     assert (result.questions == N).all()
@@ -253,7 +253,7 @@ def test_who_never_knows_is_asked_once_for_every_label() -> None:
     assert not simulate_stopping(GivenLogOdds(N), X, Y, most=0).labels.size
 
 
-def test_a_label_that_nobody_knew_is_open_but_not_asked_again() -> None:
+def test_a_label_that_nobody_knew_is_open_without_a_second_question() -> None:
     rows = LabelRows.of(GivenLogOdds(3), [[1.0, 0.0, -1.0]], None)
     unknown = np.full((1, 3), -1)
     assert next_questions(rows, unknown).tolist() == [0]

@@ -54,7 +54,7 @@ OF_ANSWERS = {
 
 @pytest.mark.parametrize("case", OF_ANSWERS)
 @pytest.mark.parametrize("name", CALLS)
-def test_answers_that_are_none_are_said_to_be_damaged(file, case, name):
+def test_invalid_answers_are_reported_as_damage(file, case, name):
     assert put(file, *OF_ANSWERS[case])
     found = r"project.db: expected .* found a damaged one: take a backup \(\w+ "
     with Project.open(file, readonly=True) as project, pytest.raises(ProjectError, match=found):
@@ -82,14 +82,14 @@ def test_answers_that_are_none_are_said_to_be_damaged(file, case, name):
         (("audit", "time", 0, -1), lambda project: project.audit.all()),
     ],
 )
-def test_rows_that_no_project_has_are_said_to_be_damaged(file, place, call):
+def test_invalid_rows_are_reported_as_damage(file, place, call):
     assert put(file, *place)
     with Project.open(file, readonly=True) as project, pytest.raises(ProjectError, match="found a damaged one"):
         call(project)
 
 
 @pytest.mark.parametrize("value", ['{"a": 1}', "[7]", "[{}]", "[null]", '[{"version": 1, "more": 2}]', "3"])
-def test_figures_that_are_none_are_said_to_be(file, value):
+def test_invalid_figures_are_an_error(file, value):
     with closing(Project.open(file)) as project, project._database.write() as connection:
         connection.execute("UPDATE settings SET value = ? WHERE name = 'quality'", (value,))
     with Project.open(file) as project, pytest.raises(ProjectError, match="expected figures of versions of the model"):

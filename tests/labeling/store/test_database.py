@@ -45,7 +45,7 @@ def test_connections_that_read_cannot_write(project):
         connection.execute("DELETE FROM leases")
 
 
-def test_a_full_disk_is_said_and_loses_nothing(project, ann):
+def test_a_full_disk_is_an_error_and_loses_nothing(project, ann):
     project.answer(0, 0, 1, ann)
     with project._database.write() as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -157,7 +157,7 @@ def test_another_database_is_no_project(tmp_path):
         Project.open(tmp_path / "other.db")
 
 
-def test_a_damaged_project_is_said_to_be(project, ann):
+def test_a_damaged_project_is_an_error(project, ann):
     project.close()
     with open(project.path, "r+b") as file:
         file.seek(4096)

@@ -147,7 +147,7 @@ def test_done_takes_beliefs(project, ann):
 
 @pytest.mark.parametrize("table", ["acts", "answers", "audit", "model_uses"])
 @pytest.mark.parametrize("change", ["DELETE FROM {0}", "UPDATE {0} SET {1} = 0", "REPLACE INTO {0} SELECT * FROM {0}"])
-def test_what_was_said_is_only_ever_added_to(project, ann, table, change):
+def test_acts_are_only_ever_added(project, ann, table, change):
     project.answer(0, 0, 1, ann)
     project.models.use(project.models.add("model"))
     column = {"acts": "milliseconds", "answers": "value", "audit": "time", "model_uses": "time"}[table]

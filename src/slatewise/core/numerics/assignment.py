@@ -1,4 +1,4 @@
-"""Rankings that maximise a linear score: loss-augmented inference with independent item scores.
+"""Rankings that maximize a linear score: loss-augmented inference with independent item scores.
 
     f(Pi) = s' Pi c + <Pi a, b> = sum_i s_i c[pos_i] + b_i a[pos_i]
 
@@ -114,7 +114,7 @@ def _vector(name: str, values: ArrayLike, n: int | None) -> Floats:
 
 
 def _sorted_order(costs: _Costs) -> Ints | None:
-    """Return the best order if one vector of keys for items and one for positions say it all, else None."""
+    """Return the best order if one vector of keys for items and one for positions are enough, else None."""
     s, c, b, a = costs.s, costs.c, costs.b, costs.a
     if (factor := _multiple(a, c, b)) is not None:
         return _matched(s + factor * b, c)
@@ -185,14 +185,10 @@ def _columns_by_counts(costs: _Costs) -> Ints:
     return out
 
 
-def _assigned_order(costs: _Costs) -> Ints:
-    return best_assignment(np.outer(costs.s, costs.c) + np.outer(costs.b, costs.a))
-
-
 _SOLVERS: dict[str, Callable[[_Costs], Ints | None]] = {
     "sort": _sorted_order,
     "counts": _counted_order,
-    "assignment": _assigned_order,
+    "assignment": lambda costs: best_assignment(np.outer(costs.s, costs.c) + np.outer(costs.b, costs.a)),
 }
 """Cheapest first; one that does not fit the vectors returns None."""
 

@@ -76,7 +76,7 @@ class Cuts:
         alpha *= min(1.0, C / max(float(alpha.sum()), 1e-300))
         return alpha, float(self.offsets @ alpha - 0.5 * alpha @ self.products @ alpha)
 
-    def minimiser(self, alpha: NDArray[np.float64]) -> Floats:
+    def minimizer(self, alpha: NDArray[np.float64]) -> Floats:
         """Return the parameters that belong to alpha."""
         return -(alpha @ self.gradients) / self.weights
 
@@ -91,7 +91,7 @@ def one_slack(
     callback: Callable[[Round], None] | None = None,
     easier: str = "lower C",
 ) -> Fit:
-    """Minimise to a relative gap of ``tol``; the parameters returned are the best ones seen.
+    """Minimize to a relative gap of ``tol``; the parameters returned are the best ones seen.
 
     ``easier``: what a warning of a larger gap advises, in the caller's parameters.
     """
@@ -103,7 +103,7 @@ def one_slack(
         if len(cuts.offsets):
             alpha, proven = cuts.best_weights(C)
             bound = max(bound, proven)
-            w = cuts.minimiser(alpha)
+            w = cuts.minimizer(alpha)
         offset, gradient = cut(w)
         value = 0.5 * float(w @ (cuts.weights * w)) + C * (offset + float(gradient @ w))
         cuts.add(offset, gradient)
@@ -127,17 +127,17 @@ def with_ridge(
     max_iter: int = 1000,
     callback: Callable[[Round], None] | None = None,
 ) -> Fit:
-    """Minimise ``l2/2 |w|^2 + R(w)``: the same problem divided by l2, told of in its own unit."""
+    """Minimize ``l2/2 |w|^2 + R(w)``: the same problem divided by l2, reported in its own unit."""
 
     def rescaled(found: Round) -> Round:
         return Round(found.round, l2 * found.objective, l2 * found.lower_bound)
 
-    def tell(found: Round) -> None:
+    def report(found: Round) -> None:
         if callback is not None:
             callback(rescaled(found))
 
     with one_blas_thread():
-        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell, easier="l2")
+        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=report, easier="l2")
     history = tuple(rescaled(found) for found in fit.history)
     return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)
 
@@ -146,7 +146,7 @@ _PATIENCE = 50
 
 
 class ActiveCuts(Cuts):
-    """Cuts gathered so far, but for those without weight in the last fifty programs."""
+    """The cuts so far, except those without weight in the last fifty programs."""
 
     def __init__(self, weights: Floats) -> None:
         super().__init__(weights)

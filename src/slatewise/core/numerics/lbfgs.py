@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy import optimize
 
 from slatewise.core.arrays import Floats
 from slatewise.core.numerics.replay import replayed
@@ -23,7 +23,7 @@ from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
 from slatewise.core.running.blas import one_blas_thread
 
 _STALLED = 1e-6
-"""Share of the gap asked for: a step that gains no more than this is the last."""
+"""A step that gains no more than this share of ``tol`` is the last."""
 
 
 class SmoothObjective(Protocol):
@@ -39,7 +39,7 @@ class SmoothObjective(Protocol):
         ...
 
 
-def minimise(
+def minimize(
     objective: SmoothObjective,
     ridge: float,
     start: Floats,
@@ -51,14 +51,14 @@ def minimise(
     callback: Callable[[Round], None] | None = None,
     easier: str = "l2",
 ) -> Fit:
-    """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``.
+    """Minimize P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``.
 
     ``weight`` and ``root``: P is ``lambda/2 |root w|^2 + weight L(w)``, with one root per parameter or for all.
     ``easier``: what a warning of a larger gap advises, in the caller's parameters.
     """
     seen: list[tuple[Floats, float, Floats]] = []
     history: list[Round] = []
-    told: list[Floats] = []
+    reported: list[Floats] = []
 
     def weighted(u: Floats) -> tuple[float, Floats]:
         value, gradient = objective.value_and_grad(u / root)
@@ -74,7 +74,7 @@ def minimise(
 
     def certified(w: Floats) -> bool:
         value, gradient = penalised(w)
-        told[:] = [w.copy()]
+        reported[:] = [w.copy()]
         history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
         if callback is not None:
             callback(history[-1])
@@ -91,7 +91,7 @@ def minimise(
     w = root * start
     with one_blas_thread():
         if not certified(w):
-            found = minimize(
+            found = optimize.minimize(
                 penalised,
                 w,
                 jac=True,
@@ -100,8 +100,8 @@ def minimise(
                 options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0},
             )
             w = np.asarray(found.x, dtype=np.float64)
-            if history[-1].gap > tol and not np.array_equal(told[0], w):
-                certified(w)  # where the search gave up may be another point than where it last was told of
+            if history[-1].gap > tol and not np.array_equal(reported[0], w):
+                certified(w)  # the search may end at another point than the last one that it reported
     last = history[-1]
     warn_unless_converged(last.gap <= tol, last.gap, tol, last.round, easier)
     return Fit(w / root, last.objective, last.lower_bound, last.gap <= tol, tuple(history))

@@ -1,9 +1,9 @@
-"""The calls of an oracle and their results, so that a fit can be walked again without them: any learner's checkpoint.
+"""A log of the calls of an oracle and their results, from which a fit is replayed: the checkpoint of any learner.
 
 A learner is a function of what its oracle returns. Given the same results it makes the same calls and ends at the same
 bits, whatever it remembers in between, and so does a validation that runs many fits one after the other. The state of
-all of them is the log so far, each result with a digest of its call: where a call is another one than before (another
-release of a solver), the rest of the log is forgotten and called anew.
+all of them is the log so far, each result with a digest of its call. If a call differs from the logged one (after
+another release of a solver), the rest of the log is dropped and computed again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slatewise.core.arrays import Floats
 Oracle: TypeAlias = Callable[[Floats], tuple[float, Floats]]
 """What a learner calls: a value and a vector at given parameters."""
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-_SHARE = 16  # one result of so many may be lost: writing all of them after each would take the square of their number
+_SHARE = 16  # up to one result in 16 may be lost: writing all results after each would take quadratic time
 
 
 class OracleLog:

@@ -10,11 +10,11 @@ from slatewise.core.arrays import Floats
 
 
 class ConvergenceWarning(UserWarning):
-    """The certified gap is larger than asked for."""
+    """The certified gap is larger than ``tol``."""
 
 
 class NothingLearnedWarning(UserWarning):
-    """The best parameters there are hardly better than none, by the certificate, or those found worse than none."""
+    """By the certificate the best parameters are hardly better than zeros, or those found are worse than zeros."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Fit:
 
 
 def warn_unless_converged(converged: bool, gap: float, tol: float, rounds: int, easier: str = "lower C") -> None:
-    """Say so, always, when a learner stopped early; ``easier``: what to do to the strength that whoever asked has."""
+    """Warn if a learner stopped early; ``easier`` advises how to change the strength, in the parameters of the user."""
     if not converged:
         warnings.warn(
-            f"stopped after {rounds} rounds with a certified gap of {gap:.2e} (asked for {tol:.1e}): "
+            f"stopped after {rounds} rounds with a certified gap of {gap:.2e} (tol={tol:.1e}): "
             f"raise max_iter, or tol, or {easier}",
             ConvergenceWarning,
             stacklevel=3,

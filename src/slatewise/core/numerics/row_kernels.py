@@ -145,7 +145,7 @@ KERNELS = {"rbf": Rbf, "chi2": Chi2, "intersection": Intersection, "precomputed"
 
 
 def check_basis(kernel: str, basis: NDArray[Any], n_features: int) -> None:
-    """Raise ValueError unless a basis is what a kernel of rows with so many features compares with."""
+    """Raise ValueError unless a kernel can compare rows of ``n_features`` features with a basis."""
     if kernel == "precomputed":
         if basis.dtype.kind != "i" or basis.max(initial=-1) >= n_features:
             raise ValueError(f"basis_: expected columns of {n_features}, found {basis.dtype} of shape {basis.shape}")

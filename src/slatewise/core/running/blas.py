@@ -27,8 +27,8 @@ def _blas() -> tuple[_Blas, ...]:
     import_module("scipy.linalg")
 
     found = ThreadpoolController().select(user_api="blas").lib_controllers
-    # From 3.8 on threadpoolctl lets the first thread alone set OpenBLAS, and leaves out what others ask for in silence.
-    # Here the users are counted, so that each of them may: take the setter beneath that rule where there is one.
+    # From 3.8 on threadpoolctl lets only the first thread set OpenBLAS, and silently ignores others. The contexts here
+    # are counted, so each may set it: take the setter beneath that rule if there is one.
     return tuple(
         _Blas(lib.get_num_threads, getattr(lib, "_real_set_num_threads", lib.set_num_threads)) for lib in found
     )
@@ -36,18 +36,18 @@ def _blas() -> tuple[_Blas, ...]:
 
 _lock = threading.RLock()
 _inside: dict[object, int] = {}
-"""Who needs one BLAS thread now, and the thread each came from."""
+"""The contexts that are open now, and the thread of each."""
 _before: list[int] = []
-"""How many threads each BLAS had when the first of them came."""
+"""The number of threads of each BLAS when the first of them opened."""
 
 
 @contextmanager
 def one_blas_thread() -> Generator[None]:
     """Return a context in which BLAS and LAPACK use one thread, in the whole process.
 
-    Users are counted: contexts may be nested, and those of several threads may overlap in any order. The first notes
-    the number of threads that BLAS has, the last to leave restores it, also where one ends by an exception. A forked
-    child keeps the contexts of the thread that forked it.
+    Contexts may be nested, and those of several threads may overlap in any order. The first one to open records the
+    number of threads of BLAS, and the last one to close restores it, also after an exception. A forked child keeps the
+    contexts of the thread that forked it.
     """
     libraries, user = _blas(), object()
     try:
@@ -55,7 +55,7 @@ def one_blas_thread() -> Generator[None]:
             if not _inside:
                 _before[:] = [library.read() for library in libraries]
             _inside[user] = threading.get_ident()
-            for library in libraries:  # whoever comes: some BLAS keep the number per thread
+            for library in libraries:  # in every context: some BLAS keep the number per thread
                 library.write(1)
         yield
     finally:

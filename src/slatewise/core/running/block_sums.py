@@ -1,11 +1,11 @@
-"""One sum over blocks of data, added in the shape of one tree: whoever works on which blocks, the bits are the same.
+"""One sum over blocks of data, added in the shape of one tree: the bits do not depend on which worker has which block.
 
     sum = part(point, block_0) + part(point, block_1) + ... ,      point = begin(shared, parameters)
 
 Blocks come from the data alone. Neighbours are added first, then neighbouring pairs, then pairs of pairs: blocks 2i and
 2i + 1, sums of two 2i and 2i + 1, and so on; what is left over at the right end is added last. A run of blocks is a few
-whole subtrees, so a worker that holds one returns as many sums, and whoever gathers them adds what is still missing.
-Up to three blocks that is the order of the blocks.
+whole subtrees, so a worker with a run returns one sum per subtree, and the driver adds these. Up to three blocks that
+is the order of the blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ValueAndSlope: TypeAlias = tuple[float, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class BlockSum(Generic[Shared, Parameters, Point, Block, Result]):
-    """What is added up: three functions of a module, so that another process can be told their names."""
+    """What is added up: three functions of a module, so that another process can import them by name."""
 
     begin: Callable[[Shared, Parameters], Point]
     """Make of the parameters what every block needs, once a round."""
@@ -40,7 +40,7 @@ class BlockSum(Generic[Shared, Parameters, Point, Block, Result]):
 
 
 class PlacedBlocks(Protocol[Shared, Block]):
-    """Blocks that stay where they are added up, with what all of them share."""
+    """Blocks that stay where they are added up, with the data that all of them share."""
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
         """Add up all blocks at some parameters."""
@@ -49,7 +49,7 @@ class PlacedBlocks(Protocol[Shared, Block]):
 
 @dataclass(frozen=True, eq=False)
 class BlockObjective:
-    """A risk as a sum over blocks that are held: what learners minimize, by its cuts or by its gradient."""
+    """A risk as a sum over placed blocks, which learners minimize by its cuts or by its gradient."""
 
     held: PlacedBlocks[Any, Any]
     what: BlockSum[Any, NDArray[np.float64], Any, Any, ValueAndSlope]
@@ -69,10 +69,10 @@ class BlockObjective:
 
 
 class Cluster(Protocol):
-    """Workers, in other processes, that hold blocks."""
+    """Workers in other processes, each with some blocks."""
 
     def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
-        """Give every worker its blocks, and all of them what is shared."""
+        """Give every worker its blocks, and all of them the shared data."""
         ...
 
     def gather(
@@ -124,7 +124,7 @@ class Tree(Generic[Result]):
 
 
 def require_of_module(function: Callable[..., object]) -> None:
-    """Raise TypeError unless another process can be told the function by its name."""
+    """Raise TypeError unless another process can import the function by its name."""
     name = getattr(function, "__qualname__", "<object>")
     if "<" in name:
         raise TypeError(f"blocks: expected a function of a module, found {name}")

@@ -1,4 +1,4 @@
-"""Threads over blocks, one BLAS thread inside, results in block order; or the workers of a cluster that hold them.
+"""Threads over blocks with results in block order; or the workers of a cluster, which hold the blocks.
 
 Two rules give the same bits at any number of threads: BLAS and LAPACK run on one thread inside fit, because
 OpenBLAS sums in another order with two; and block boundaries depend on the data only, with partial results added in
@@ -45,7 +45,9 @@ def thread_count(n_jobs: int | None = None) -> int:
         return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
     text = os.environ.get("SLATEWISE_THREADS", "")
     if not text:
-        return 1 if _ray_cpu_limit() is None and _inside_joblib() else _cores()
+        parallel: Any = sys.modules.get("joblib.parallel")  # without joblib this is not one of its workers
+        in_joblib = parallel is not None and parallel.get_active_backend()[0].nesting_level > 0
+        return 1 if in_joblib and _ray_cpu_limit() is None else _cores()
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
     return int(text)
@@ -56,20 +58,14 @@ def _cores() -> int:
     return min(cores, _ray_cpu_limit() or cores)
 
 
-def _inside_joblib() -> bool:
-    """Tell whether this code runs in a worker of ``joblib.Parallel``: a process or a thread of a search."""
-    parallel: Any = sys.modules.get("joblib.parallel")  # there are no workers where joblib was never loaded
-    return parallel is not None and parallel.get_active_backend()[0].nesting_level > 0
-
-
 def _ray_cpu_limit() -> int | None:
-    """Return how many CPUs Ray gave to this process, at least 1, where it is a task or an actor: others have theirs."""
-    ray: Any = sys.modules.get("ray")  # nobody is a worker where Ray was never loaded
+    """Return the number of CPUs of a task or an actor of Ray, at least 1; None in any other process."""
+    ray: Any = sys.modules.get("ray")  # without Ray this is not one of its workers
     if ray is None or not ray.is_initialized():
         return None
     try:
         given: dict[str, float] = ray.get_runtime_context().get_assigned_resources()
-    except (AssertionError, AttributeError):  # how Ray says that this process is a driver, here or by its client
+    except (AssertionError, AttributeError):  # this process is a driver, here or through the client
         return None
     return max(1, int(given.get("CPU", 0)))
 
@@ -79,7 +75,7 @@ _cluster: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 @contextmanager
 def on_cluster(cluster: Cluster) -> Generator[None]:
-    """Have all that :meth:`Executor.of` makes in here hold blocks on these workers."""
+    """Place the blocks of every executor that :meth:`Executor.of` makes in this context on these workers."""
     token = _cluster.set(cluster)
     try:
         yield
@@ -88,16 +84,16 @@ def on_cluster(cluster: Cluster) -> Generator[None]:
 
 
 def refuse_on_cluster(what: str, instead: str) -> None:
-    """Raise ValueError where a cluster was asked for by what trains on one machine alone."""
+    """Raise ValueError inside a cluster context: ``what`` trains on one machine."""
     if _cluster.get() is not None:
         raise ValueError(f"cluster: expected {instead}, found {what}, which trains on one machine")
 
 
 @dataclass(frozen=True)
 class Executor:
-    """Who does the work over blocks: so many threads of this process. Made once, at the door, by :meth:`of`.
+    """Runs work over blocks on threads of this process; made once per fit, by :meth:`of`.
 
-    Where there is a cluster, its workers hold and add up what a learner has them :meth:`place_blocks`.
+    With a cluster, :meth:`place_blocks` gives the blocks to its workers, which add them up.
     """
 
     n_threads: int
@@ -105,20 +101,20 @@ class Executor:
 
     @classmethod
     def of(cls, n_jobs: int | None) -> Executor:
-        """Resolve what a user asked for, see :func:`thread_count`."""
+        """Resolve ``n_jobs``, see :func:`thread_count`, and use the cluster of the context."""
         return cls(thread_count(n_jobs), _cluster.get())
 
     @property
     def local(self) -> Executor:
-        """The threads alone: for what is too small to travel."""
+        """The threads without the cluster, for small work."""
         return Executor(self.n_threads)
 
     def inside(self, n_blocks: int) -> Executor:
-        """Return who works inside each of so many blocks: inside a single one all threads."""
+        """Return the executor of the work inside each of ``n_blocks`` blocks: all threads if there is one block."""
         return self.local if n_blocks == 1 else ONE_THREAD
 
     def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
-        """Keep blocks where they will be added up, round after round.
+        """Place blocks where they are added up, round after round.
 
         Examples
         --------
@@ -152,8 +148,8 @@ class Executor:
     ) -> Iterator[Result]:
         """Yield ``function(parameters, block)`` in block order.
 
-        ``function`` is a module's own, so that another process can be told its name; what it needs beside the block is
-        in ``parameters``. At most two blocks per thread are in flight, so memory stays bounded.
+        ``function`` belongs to a module, so that another process can import it by name; everything it needs beside the
+        block is in ``parameters``. At most two blocks per thread are in flight, so memory stays bounded.
 
         Examples
         --------
@@ -166,7 +162,7 @@ class Executor:
     def gather(
         self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
     ) -> list[Result]:
-        """Return :meth:`map_blocks` of blocks that say where data is: workers read it, where there are some."""
+        """Return :meth:`map_blocks` of blocks that only name their data: the workers of a cluster, if any, read it."""
         if self.cluster is None:
             return list(self.map_blocks(function, parameters, blocks))
         require_of_module(function)
@@ -179,7 +175,7 @@ class Executor:
         blocks: Iterable[Block],
         add: Callable[[Result, Result], Result],
     ) -> Result:
-        """Add up :meth:`map_blocks` in block order, so that the bits do not depend on who works."""
+        """Add up :meth:`map_blocks` in block order, so that the bits do not depend on the number of threads."""
         return reduce(add, self.map_blocks(function, parameters, blocks))
 
     def fill_blocks(self, fill: Callable[[Block], None], blocks: Iterable[Block]) -> None:

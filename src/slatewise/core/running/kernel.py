@@ -1,7 +1,7 @@
 """The two decorators of compiled functions, and the notice that they compile.
 
 ``kernel`` is for all of them, ``kernel_fastmath`` for sums that may be added in any order. The first call of each takes
-seconds, and a person who waits wants to know for what.
+seconds, and the notice explains the wait.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _event: Any = import_module("numba.core.event")  # its types are too loose to ch
 
 
 class CompileNotice(_event.Listener):
-    """Hears of every compilation in this process, of which Numba lets one run at a time; calls cost nothing.
+    """Listens to every compilation in this process; Numba runs one at a time, and calls of kernels cost nothing.
 
-    Whoever listens to :mod:`slatewise.progress` is told at once. With nobody there, a terminal gets one line when a
-    process has compiled for ``patience`` seconds: a fit of the library, called by a person. Nothing goes into a pipe,
-    and nothing is said where the environment has ``SLATEWISE_QUIET=1``.
+    Listeners of :mod:`slatewise.progress` learn of it at once. Without one, a terminal gets one line when a process has
+    compiled for ``patience`` seconds. Nothing goes into a pipe, and nothing is printed if the environment has
+    ``SLATEWISE_QUIET=1``.
     """
 
     def __init__(self, patience: float = 1.0) -> None:
@@ -61,7 +61,7 @@ class CompileNotice(_event.Listener):
         self._depth, self._began = 0, 0.0
         self._timer: Timer | None = None
         self._shown: tuple[Listener, int] | None = None
-        self._said = False
+        self._printed = False
 
     def on_start(self, event: Any) -> None:
         """A kernel begins to compile; those that it calls do so within."""
@@ -76,11 +76,11 @@ class CompileNotice(_event.Listener):
         if listener is not None:
             name = dispatcher.py_func.__name__.strip("_")
             self._shown = listener, listener.begin(f"compiling {name} ({_how_often(dispatcher)})", None)
-        elif not self._said and not is_quiet() and _a_person_looks_on():
+        elif not self._printed and not is_quiet() and _is_terminal():
             if self.patience <= 0:
-                self._say(_how_often(dispatcher))
+                self._print(_how_often(dispatcher))
                 return
-            self._timer = Timer(self.patience, self._say, [_how_often(dispatcher)])
+            self._timer = Timer(self.patience, self._print, [_how_often(dispatcher)])
             self._timer.daemon = True
             self._timer.start()
 
@@ -100,8 +100,8 @@ class CompileNotice(_event.Listener):
             self._timer = None
             self.patience -= monotonic() - self._began  # many short ones are a long wait too
 
-    def _say(self, how_often: str) -> None:
-        self._said = True
+    def _print(self, how_often: str) -> None:
+        self._printed = True
         with suppress(OSError, ValueError):  # the terminal may be gone by now
             print(f"slatewise: compiling kernels ({how_often})", file=sys.stderr, flush=True)
 
@@ -114,7 +114,7 @@ def _how_often(dispatcher: Any) -> str:
     return "once per process: no folder to keep them in" if dispatcher.stats.cache_path is None else "once per machine"
 
 
-def _a_person_looks_on() -> bool:
+def _is_terminal() -> bool:
     try:
         return sys.stderr.isatty() and parent_process() is None  # one line, not one of every worker
     except (AttributeError, ValueError):  # none, one of another kind, or closed

@@ -4,7 +4,7 @@
         ...
 
 A tracked loop prints nothing and costs nothing if nothing listens. The command line, and a fit that takes long and that
-a person can see, listen with :class:`Bars`.
+that shows on a terminal, listen with :class:`Bars`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Listener(Protocol):
         ...
 
     def tell(self, text: str) -> None:
-        """Show what the work is at."""
+        """Show the state of the work."""
         ...
 
 
@@ -51,7 +51,7 @@ _all: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Generator[None]:
-    """Have the loops of this thread tell the listener."""
+    """Report the loops of this thread to the listener."""
     token = _listener.set(listener)
     _all.append(listener)
     try:
@@ -62,7 +62,7 @@ def listening(listener: Listener) -> Generator[None]:
 
 
 def anybody_listening() -> Listener | None:
-    """Return who listens to this thread, else to another: the threads of a pool work for whoever waits for them."""
+    """Return the listener of this thread, else of another: the threads of a pool work for a thread that waits."""
     return _listener.get() or (_all[-1] if _all else None)
 
 
@@ -89,7 +89,7 @@ def is_quiet() -> bool:
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """Go through the items, and say so; ``total`` is taken from the items where they know it."""
+    """Yield the items and report each; ``total`` is their number if they have no length."""
     listener = _listener.get()
     if listener is None:
         yield from items
@@ -104,7 +104,7 @@ def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
 
 
 def tell(report: object) -> None:
-    """Say what the work is at; usable as a callback of any estimator."""
+    """Report the state of the work; usable as a callback of any estimator."""
     listener = _listener.get()
     if listener is not None:
         listener.tell(str(report))
@@ -116,7 +116,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def progress_bars(what: str, patience: float = PATIENCE) -> Generator[None]:
-    """Show how far the work inside is, if it takes longer than ``patience`` seconds and a person can see it.
+    """Show the progress of the work inside if it takes longer than ``patience`` seconds and a terminal shows it.
 
     Nothing is shown into a pipe, in a worker, in a thread, inside other work that shows bars, or after
     ``slatewise.set_progress(False)``.
@@ -183,7 +183,7 @@ class Bars:
                 self.bars.remove_task(self._drawn.pop(loop))
 
     def tell(self, text: str) -> None:
-        """Show what the work is at."""
+        """Show the state of the work."""
         with self._lock:
             self._loops[0] = f"{self.what}: {text}", None, 0
             if self.bars is not None:

@@ -19,7 +19,7 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.groups import blocks
 from slatewise.core.numerics.row_kernels import Rbf
-from slatewise.core.numerics.strengths import fell_behind, search_path
+from slatewise.core.numerics.strengths import fell_behind, iterate_path
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 from slatewise.core.running.progress import track
@@ -106,6 +106,14 @@ def _without(n_rows: int, part: Ints) -> Ints:
     return np.setdiff1d(np.arange(n_rows), part)
 
 
+def _out_of_fold(shape: tuple[int, ...], seed: int, score: Callable[[Ints, Ints], Floats]) -> Floats:
+    """Return scores (rows, labels), of each fold by ``score(other rows, rows of the fold)``; 0 of a single fold."""
+    out, parts = np.zeros(shape), make_folds(shape[0], seed)
+    for part in track(parts if len(parts) > 1 else [], "folds"):
+        out[part] = score(_without(shape[0], part), part)
+    return out
+
+
 @dataclass(frozen=True)
 class LogisticBase:
     """One logistic regression per label; one strength for all, by the likelihood of the first fold.
@@ -160,8 +168,8 @@ class LogisticBase:
             del fold
             return float((counts * np.logaddexp(0.0, -sign * found.log_odds)).sum())
 
-        path = search_path(self.strengths, 1, fit_one, loss, fell_behind)
-        best = min(reversed(path), key=lambda step: step.loss)  # of equals the largest strength
+        path = iterate_path(self.strengths, 1, fit_one, loss, fell_behind)
+        best = min(path, key=lambda step: (step.loss, -step.strength))  # of equals the largest strength
         return best.strength, best.found[0].log_odds
 
 
@@ -237,12 +245,13 @@ class SvcBase:
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """One machine per label and fold."""
         rows = np.asarray(X, dtype=np.float64)
-        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.known.shape)
-        parts = make_folds(len(rows), seed)
+        gamma = Rbf.of(rows, None).gamma
+
+        def score(kept: Ints, part: Ints) -> Floats:
+            return self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
+
         with one_blas_thread():
-            for part in track(parts if len(parts) > 1 else [], "folds"):
-                kept = _without(len(rows), part)
-                out[part] = self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
+            out = _out_of_fold(labels.known.shape, seed, score)
             slope, shift = calibrate_margins(out, labels)
             return CrossFitted(out * slope + shift, self._fit(rows, labels, gamma).adjusted(slope, shift))
 
@@ -268,7 +277,7 @@ class ClassifierLogOdds:
     shift: Floats
 
     def log_odds(self, X: Features) -> Floats:
-        """Ask it for probabilities, or for margins where it has none."""
+        """Calibrate its log-odds or margins."""
         return self.margins(X) * self.slope + self.shift
 
     def learned(self) -> dict[str, Any]:
@@ -278,42 +287,36 @@ class ClassifierLogOdds:
 
 @dataclass(frozen=True, eq=False)
 class ClassifierBase:
-    """Any scikit-learn classifier: of several labels at once where it can do that, else one clone per label."""
+    """Any scikit-learn classifier: of several labels at once if it can do that, else one clone per label."""
 
     estimator: Any
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Fit clones, each on all rows but those of a fold."""
-        n_rows, out = int(X.shape[0]), np.zeros(labels.known.shape)
         tags = self.estimator.__sklearn_tags__().classifier_tags
         if tags is None:
             raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
         fit = self._together if tags.multi_label and bool((labels.known >= 0).all()) else self._one_by_one
-        parts = make_folds(n_rows, seed)
-        for part in track(parts if len(parts) > 1 else [], "folds"):
-            kept = _without(n_rows, part)
-            out[part] = fit(X[kept], labels.some(kept))(X[part])
+        out = _out_of_fold(labels.known.shape, seed, lambda kept, part: fit(X[kept], labels.some(kept))(X[part]))
         slope, shift = calibrate_margins(out, labels)
         return CrossFitted(out * slope + shift, ClassifierLogOdds(fit(X, labels), slope, shift))
 
     def _together(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
-        yes = labels.known.astype(np.int64)
-        classifier, sure = self._fitted(X, yes, labels.weight), _least_chance(len(yes))
-        return lambda rows: _margins_of_all(classifier, rows, yes.shape[1], sure)
+        n_rows, n_labels = labels.known.shape
+        classifier = self._fitted(X, labels.known.astype(np.int64), labels.weight)
+        return lambda rows: _margins(classifier, rows, n_labels, n_rows)
 
     def _one_by_one(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
-        varies = np.flatnonzero(labels.varies())
-        classifiers, sure = list[Any](), _least_chance(len(labels.known))
-        for label in varies:
+        classifiers = dict[int, Any]()
+        for label in np.flatnonzero(labels.varies()).tolist():
             known = np.flatnonzero(labels.known[:, label] >= 0)
-            classifiers.append(
-                self._fitted(X[known], labels.known[known, label].astype(np.int64), labels.weight[known])
-            )
+            yes = labels.known[known, label].astype(np.int64)
+            classifiers[label] = self._fitted(X[known], yes, labels.weight[known])
 
         def margins(rows: Features) -> Floats:
             found = np.zeros((int(rows.shape[0]), labels.known.shape[1]))
-            for label, classifier in zip(varies, classifiers, strict=True):
-                found[:, label] = _margins_of_one(classifier, rows, sure)
+            for label, classifier in classifiers.items():
+                found[:, label] = _margins(classifier, rows, 1, len(labels.known))[:, 0]
             return found
 
         return margins
@@ -339,47 +342,28 @@ class ClassifierBase:
         return classifier.fit(X, yes, sample_weight=weight)
 
 
-def _least_chance(n_rows: int) -> float:
-    """Return the least probability of a classifier trained on this number of rows: by Laplace's rule."""
-    return 0.5 / (n_rows + 1.0)
-
-
-def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
-    """Return (n,) by a classifier of two classes."""
+def _margins(classifier: Any, X: Features, n_labels: int, n_training_rows: int) -> Floats:
+    """Return log-odds (n, labels) of a user's classifier, or its margins if it has no probabilities."""
     chances = getattr(classifier, "predict_proba", None)  # scikit-learn leaves it out if there are none
+    function = getattr(classifier, "decision_function", None) if chances is None else chances
+    name, shape = type(classifier).__name__, (int(X.shape[0]), n_labels)
+    if function is None:
+        raise ValueError(f"base: expected a classifier with predict_proba or decision_function, found {name}")
+    found: Any = function(X)
+    if isinstance(found, list):  # of trees and neighbors: (rows, classes) per label, one class if it never changed
+        each = zip(cast("list[Any]", found), classifier.classes_, strict=True)
+        found = np.column_stack(
+            [p[:, 1] if p.shape[1] == 2 else np.full(len(p), float(classes[0])) for p, classes in each]
+        )
+    margins = np.asarray(found, dtype=np.float64)
+    if n_labels == 1:
+        margins = (margins if chances is None else margins[:, 1]).reshape(-1, 1)
+    if margins.shape != shape:
+        raise ValueError(
+            f"base: expected one score per row and label, shape {shape}, found {margins.shape} from {name}"
+        )
     if chances is None:
-        return _margins(classifier, X).ravel()
-    return _logit(np.asarray(chances(X))[:, 1], least)
-
-
-def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -> Floats:
-    """Return (n, labels) by a classifier of several labels."""
-    chances = getattr(classifier, "predict_proba", None)
-    found: Any
-    if chances is None:
-        margins = _margins(classifier, X)
-    else:
-        found = chances(X)
-        if isinstance(found, list):  # of trees and neighbors: (rows, classes) per label, one class if it never changed
-            each = zip(cast("list[Any]", found), classifier.classes_, strict=True)
-            found = np.column_stack(
-                [p[:, 1] if p.shape[1] == 2 else np.full(len(p), float(classes[0])) for p, classes in each]
-            )
-        margins = _logit(np.asarray(found), least)
-    if margins.shape != (int(X.shape[0]), n_labels):
-        expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
-        raise ValueError(f"base: expected {expected}, found {margins.shape} from {type(classifier).__name__}")
-    return margins
-
-
-def _margins(classifier: Any, X: Features) -> Floats:
-    margins = getattr(classifier, "decision_function", None)
-    if margins is None:
-        found = type(classifier).__name__
-        raise ValueError(f"base: expected a classifier with predict_proba or decision_function, found {found}")
-    return np.asarray(margins(X), dtype=np.float64)
-
-
-def _logit(p: Floats, least: float) -> Floats:
-    p = np.clip(p.astype(np.float64), least, 1.0 - least)
+        return margins
+    least = 0.5 / (n_training_rows + 1.0)  # by Laplace's rule
+    p = np.clip(margins, least, 1.0 - least)
     return np.log(p) - np.log1p(-p)

@@ -79,7 +79,7 @@ class UnprovenWarning(UserWarning):
 
 
 class Argmax(NamedTuple):
-    """What a learner needs of a block of lists."""
+    """The best lists of a block, for learners."""
 
     selected: Ints
     """(n, largest k) items in ascending order, -1 after the last."""
@@ -334,7 +334,7 @@ def _walked_marginals(lists: StarLists, executor: Executor) -> StarMarginals:
 
 
 class _Other(NamedTuple):
-    """Of each item the best score, and its bound, on the side where the best list does not have it."""
+    """For each item the best score, and its bound, on the side opposite to the best list."""
 
     score: Floats
     upper_bound: Floats
@@ -345,8 +345,8 @@ class _Other(NamedTuple):
 def _other_side(lists: StarLists, best: Argmax, items: Ints, node_limit: int, executor: Executor) -> _Other:
     """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible.
 
-    A list has ``node_limit`` nodes in all. What its best list left of them is shared evenly by the items still to
-    come: what one does not need the later ones get, and one that gets none is climbed to, without a bound.
+    A list has ``node_limit`` nodes in all. Those that its best list left are shared evenly by the remaining items:
+    nodes that one item does not need go to the later ones; an item without nodes gets a greedy score without a bound.
     """
     other = _Other(np.full(items.shape, -np.inf), np.full(items.shape, -np.inf), np.zeros(len(items), dtype=np.int64))
     k, known, is_in = lists.k, lists.known, _marked(best.selected, lists.pair.n_items)

@@ -29,7 +29,8 @@ from slatewise.cstar.kernels.subsets import fill_sums, score_core
 NEGLECTED = 1e-13
 """What settings that are left out, and sizes that are cut off, have at most together."""
 CANDIDATES = 256
-"""Labels of a set for F1 are looked for among so many; that no other belongs in is proven, or more are looked at."""
+"""The number of labels among which a set for F1 is searched at first; it is proven that no other belongs in, else more
+are tried."""
 
 
 @kernel

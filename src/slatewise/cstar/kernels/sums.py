@@ -195,7 +195,7 @@ def star_sums(
                 item[number, pair.rest[i]] = 1.0
                 for a in range(size):
                     together[n_core + i, a] += weight[number] * chance[a]
-    # Which core items a setting holds is the same in all lists: summed over lists it is asked once.
+    # Which core items a setting holds is the same in all lists: read once, for the sum over lists.
     for c in range(n_core):
         for d in range(c + 1, n_core):
             joint[c, pair.core[d]] += dot(core.bits[c], together[d])

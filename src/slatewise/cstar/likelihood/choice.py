@@ -137,7 +137,7 @@ class CoreChoice:
         return cls(rows if drawn is None else rows.rows(drawn), rough)
 
     def core_and_strength(self, strengths: Sequence[float] = STRENGTHS) -> Tried:
-        """Choose all: as many core labels as pay, which, and how strong."""
+        """Choose the number of core labels, which, and their strength."""
         if not self.folds:
             return Tried(_NO_CORE, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
         best = self.strength(_NO_CORE, strengths)
@@ -239,7 +239,7 @@ class CoreChoice:
             known[:, core] = rows.known[:, core]
             rows_given = SubsetRows(model.scores(params), model.star_pair(params), known)
             chance = subset_sums(rows_given, rows.weight, rows.executor).item
-            expected = np.where(rows.known < 0, self.imputed_labels, chance)  # an unknown label says nothing
+            expected = np.where(rows.known < 0, self.imputed_labels, chance)  # an unknown label has no residual
             core = np.append(core, residual_label(self.imputed_labels, expected, core, rows.weight))
             params = self._padded(params, 1)
         return core

@@ -28,7 +28,7 @@ import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import require_in_range
-from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.lbfgs import minimize
 from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
 from slatewise.core.numerics.strengths import rough_fits
 from slatewise.core.running.executor import ONE_THREAD, Executor
@@ -82,7 +82,7 @@ def fit_any_size(
     """
     likelihood = AnySizeLikelihood(AdjustedScores(given, core), known, weight, executor)
     is_known = (known >= 0).any(axis=1)
-    if not is_known.all():  # a row without a known label says nothing
+    if not is_known.all():  # a row without a known label adds nothing
         likelihood = likelihood.rows(np.flatnonzero(is_known))
     first = np.zeros(likelihood.n_params) if start is None else start
     if likelihood.is_complete.all():
@@ -96,7 +96,7 @@ def search(likelihood: AnySizeLikelihood | FixedSizeLikelihood, settings: Settin
     """Minimize P from a start; parameters are those of the likelihood's model."""
     root = np.ones(likelihood.n_params)
     likelihood.model.unpack(root)[2][:] = np.sqrt(settings.rho)
-    return minimise(
+    return minimize(
         likelihood,
         1.0,
         start,

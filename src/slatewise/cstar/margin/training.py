@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from slatewise.data.row_source import StoredRows
 
 Run: TypeAlias = AbstractContextManager[tuple[Tell, Start | None]]
-"""Gives what is called after every round, and where a fit continues."""
+"""Gives the function to call after every round, and where the fit continues."""
 _MAX_TARGET_ROUNDS = 10
 
 
@@ -41,7 +41,7 @@ class TrainingRows(NamedTuple):
     """Rows to learn from."""
 
     X: Floats | StoredRows
-    """What unary scores are made of; the matrix of all training rows if it is a precomputed kernel."""
+    """Features, given scores, or the matrix of all training rows for a precomputed kernel."""
     Y: Floats
     """(n, N) 0/1."""
     weight: Floats
@@ -61,7 +61,7 @@ class Plan:
     C_pair: float | None
     solver: str
     settings: Settings
-    """C and rho are chosen, or those above."""
+    """Of every fit; C and rho are filled in."""
 
 
 class Trained(NamedTuple):
@@ -88,7 +88,7 @@ def train(rows: TrainingRows, plan: Plan, run: Run, executor: Executor) -> Train
 def _choose(rows: TrainingRows, plan: Plan, executor: Executor) -> tuple[Prepared, StarHinge, Settings]:
     """Return the unary scores, the problem with its core, and the settings with C and rho."""
     unary, Y, weight, solver = _prepare(rows, plan, executor), rows.Y, rows.weight, SOLVERS[plan.solver]
-    # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
+    # A row without labels is here only with a fixed k; for the inner validation all of its labels count as relevant.
     never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
     hinge = relevant_hinge(unary, never_empty, weight, np.zeros(0, dtype=np.int64), executor)
     core = plan.core
@@ -161,7 +161,7 @@ def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, solver: Solver, settings: S
 
 
 def _targets(lists: StarLists, Y: Floats) -> Ints:
-    """Return the best-scoring selection of k labels among those that hold as many relevant ones as possible."""
+    """Return the best-scoring of the selections of k labels with the maximum number of relevant ones."""
     many = Y.sum(axis=1) >= lists.k
     # Enough relevant labels: only they may be in. Too few: all of them must be.
     known = np.where(many[:, None], np.where(Y > 0, -1, 0), np.where(Y > 0, 1, -1)).astype(np.int8)
@@ -177,7 +177,7 @@ def resumed_run(
         with resumed(estimator, sha256, callbacks, checkpoint) as tell_round:
             yield lambda found, _: tell_round(found), None
         return
-    # C and the core may be chosen by fits that end at max_iter: with another one the state may be of others.
+    # The choice of C and core depends on max_iter, and so does the state.
     file = Checkpoint.of(estimator, f"{sha256} {estimator.max_iter}", checkpoint)
     saved, start = file.start(), None
     if saved is not None:

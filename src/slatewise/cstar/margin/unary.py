@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
+from slatewise.core.groups import blocks
 from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockSum
@@ -43,7 +44,7 @@ class LabelScores(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a learner works on, and the way back."""
+    """Features for a learner, and the way from its weights to coefficients."""
 
     scores: LabelScores
     phi: Floats
@@ -133,18 +134,18 @@ def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = 
     """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
     held, total = executor.place_blocks(_row_blocks(X, weight), None), weight.sum()
     with one_blas_thread():
-        centre, largest = held.sum(_SUMS, None)
-        centre = centre / total
-        peak = held.sum(_PEAKS, centre)
+        center, largest = held.sum(_SUMS, None)
+        center = center / total
+        peak = held.sum(_PEAKS, center)
         unit = peak_unit(peak, largest)
-        spread = checked_spread(peak, largest, unit * np.sqrt(held.sum(_SQUARES, (centre, unit)) / total))
+        spread = checked_spread(peak, largest, unit * np.sqrt(held.sum(_SQUARES, (center, unit)) / total))
         n_rows = len(weight)
-        constant = typical_length(held.sum(_LENGTHS, (centre, spread)) / n_rows if n_rows and X.shape[1] else 0.0)
-    phi = Standardized(centre, spread, constant)
+        constant = typical_length(held.sum(_LENGTHS, (center, spread)) / n_rows if n_rows and X.shape[1] else 0.0)
+    phi = Standardized(center, spread, constant)
 
     def coefficients(W: Floats) -> Coefficients:
         coef = np.ascontiguousarray(W[:, :-1]) / spread
-        return coef, W[:, -1] * constant - coef @ centre
+        return coef, W[:, -1] * constant - coef @ center
 
     made = cast("Floats", X.made(phi)) if isinstance(X, StoredRows) else phi.of_rows(X)
     return Prepared(LinearScores(), made, None, coefficients)
@@ -154,7 +155,7 @@ def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = 
 class Standardized:
     """Columns of mean 0 and variance 1, and the constant one."""
 
-    centre: Floats
+    center: Floats
     spread: Floats
     constant: float
     dtype: str = "float64"
@@ -164,12 +165,12 @@ class Standardized:
         return (n_features + 1,)
 
     def of(self, rows: RowFormat, group: RowGroup) -> Floats:
-        """Read a piece, and make them."""
+        """Read a piece of the rows, and standardize it."""
         return self.of_rows(rows.features(group))
 
     def of_rows(self, rows: Floats) -> Floats:
-        """Make them of features."""
-        return np.column_stack([(rows - self.centre) / self.spread, np.full(len(rows), self.constant)])
+        """Standardize features, and append the constant."""
+        return np.column_stack([(rows - self.center) / self.spread, np.full(len(rows), self.constant)])
 
 
 def linear_scores(X: Floats | StoredRows, coef: Floats, intercept: Floats, executor: Executor = ONE_THREAD) -> Floats:
@@ -186,7 +187,7 @@ class _RowBlock(NamedTuple):
 
 def _row_blocks(X: Floats | StoredRows, weight: Floats) -> list[_RowBlock]:
     rows = max(1, _BLOCK_BYTES // (8 * max(int(X.shape[1]), 1)))
-    cuts = [slice(first, first + rows) for first in range(0, max(len(weight), 1), rows)]
+    cuts = blocks(len(weight), rows) or [slice(0, 0)]
     return [_RowBlock(cast("Floats", X[cut]), weight[cut]) for cut in cuts]
 
 
@@ -204,19 +205,19 @@ def _add_sums(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple
     return one[0] + other[0], np.maximum(one[1], other[1])
 
 
-def _peaks_of(centre: Floats, block: _RowBlock) -> Floats:
-    return np.abs(block.X - centre).max(axis=0, initial=0.0)
+def _peaks_of(center: Floats, block: _RowBlock) -> Floats:
+    return np.abs(block.X - center).max(axis=0, initial=0.0)
 
 
 def _squares_of(point: tuple[Floats, Floats], block: _RowBlock) -> Floats:
-    centre, unit = point
+    center, unit = point
     # Divided first: squares of tiny or huge numbers are 0 or infinite.
-    return block.weight @ ((block.X - centre) / unit) ** 2
+    return block.weight @ ((block.X - center) / unit) ** 2
 
 
 def _lengths_of(point: tuple[Floats, Floats], block: _RowBlock) -> float:
-    centre, spread = point
-    return float((((block.X - centre) / spread) ** 2).sum(axis=1).sum())
+    center, spread = point
+    return float((((block.X - center) / spread) ** 2).sum(axis=1).sum())
 
 
 def _scores_of(point: Coefficients, block: _RowBlock) -> tuple[Floats, ...]:

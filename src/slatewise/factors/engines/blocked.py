@@ -46,13 +46,13 @@ def rank_weights(n_items: int, power: float = 1.0) -> Singles:
 
 
 ITEMS_PER_TILE = 2048
-"""Scores of a block against so many items are in memory at once."""
+"""The number of items whose scores with a block are in memory at once."""
 
 VIOLATORS_PER_PAIR = 64
-"""Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
+"""Violators whose mean is the gradient; of more, half to all of this number are taken systematically."""
 
 RANKING_PER_PAIR = 8
-"""A query gets a list where ranking the catalogue costs at most so many times its pairs' scores of drawn items."""
+"""A query gets a list where ranking costs at most this number of times its pairs' scores of drawn items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,47 +84,45 @@ class StepNegatives(Protocol):
         ...
 
 
-class EpochNegatives(Protocol):
-    """Makes the negatives of a step."""
+class Negatives(Protocol):
+    """Gets ready for an epoch, and for each of its steps."""
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> Negatives:
+        """Return the negatives of an epoch that begins with these factors."""
+        ...
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Draw for one step from the items' rows as they are now."""
         ...
 
 
-class Negatives(Protocol):
-    """Gets ready for an epoch."""
-
-    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Look at the factors once, before the epoch."""
-        ...
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
     most: int = VIOLATORS_PER_PAIR
     score_offsets: ScoreOffsets | None = None
     """What queries add to the scores of few items."""
+    base: BaseScores | None = None
+    """What is added to all scores."""
 
     @property
     def drawn(self) -> Ints:
         """No items."""
         return np.empty(0, dtype=np.int64)
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Return itself, told what scores are made of beside vectors."""
-        if factors.base is not None:
-            return OnBase(factors.base, self.most)
-        return replace(self, score_offsets=factors.queries.score_offsets)
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> WholeCatalogue:
+        """Return the whole catalog, with what scores are made of beside vectors."""
+        return replace(self, score_offsets=factors.queries.score_offsets, base=factors.base)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
         return self
 
     def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
-        """Scan the catalogue tile by tile."""
+        """Scan the catalog tile by tile, or with a base whole rows in pieces that fit in memory."""
+        if self.base is not None:
+            return self._gradient_on_base(self.base, block, vectors, items, rank_weight)
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
         tiles, own = _tiles(vectors, items), self.score_offsets
@@ -134,6 +132,30 @@ class WholeCatalogue:
         tiles = _added(tiles, own.adders(block.queries))
         found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
         return replace(found, score_offsets=own.gradient(block.queries, found.items))
+
+    def _gradient_on_base(
+        self, base: BaseScores, block: Block, vectors: Singles, items: Singles, rank_weight: Singles
+    ) -> BlockGradient:
+        """Put the gradients of pieces together; the base's part has none."""
+        parts: list[BlockGradient] = []
+        entries: list[Entries] = []
+        for piece in pieces(len(block.queries), len(items)):
+            inside, own = block.rows(piece), vectors[piece]
+            scores = base.rows(inside.queries)
+            for first, product in _tiles(own, items):
+                scores[:, first : first + product.shape[1]] += product
+            rows = np.repeat(np.arange(len(inside.ends)), np.diff(inside.ends, prepend=0))
+            bars = scores[rows, inside.positives] - np.float32(1.0)
+            part = gradient_of_scan(inside, own, items, rank_weight, bars, [(0, scores)], self.most)
+            parts.append(part)
+            entries.append(_shift(part.items, piece.start))
+        return BlockGradient(
+            np.concatenate([part.queries for part in parts]),
+            Entries.join(entries),
+            None,
+            sum(part.loss for part in parts),
+            sum(part.violated for part in parts),
+        )
 
 
 def _added(tiles: Iterable[tuple[int, Singles]], adders: tuple[Adder, ...]) -> Iterator[tuple[int, Singles]]:
@@ -181,84 +203,38 @@ def gradient_of_scan(
 
 
 @dataclass(frozen=True, eq=False)
-class OnBase:
-    """Every item is a negative, scored by the base and the vectors together; serves every step itself."""
-
-    base: BaseScores
-    most: int = VIOLATORS_PER_PAIR
-
-    @property
-    def drawn(self) -> Ints:
-        """No items."""
-        return np.empty(0, dtype=np.int64)
-
-    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
-        """Return itself."""
-        return self
-
-    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
-        """Count the violators of whole rows, in pieces that fit in memory; the base's part has no gradient."""
-        parts: list[BlockGradient] = []
-        entries: list[Entries] = []
-        for rows in pieces(len(block.queries), len(items)):
-            part = self._gradient(block.rows(rows), vectors[rows], items, rank_weight)
-            parts.append(part)
-            entries.append(Entries(part.items.rows, part.items.coefficients, part.items.sources + rows.start))
-        return BlockGradient(
-            np.concatenate([part.queries for part in parts]),
-            Entries.join(entries),
-            None,
-            sum(part.loss for part in parts),
-            sum(part.violated for part in parts),
-        )
-
-    def _gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
-        scores = self.base.rows(block.queries)
-        for first, product in _tiles(vectors, items):
-            scores[:, first : first + product.shape[1]] += product
-        rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
-        bars = scores[rows, block.positives] - np.float32(1.0)
-        return gradient_of_scan(block, vectors, items, rank_weight, bars, [(0, scores)], self.most)
-
-
-@dataclass(frozen=True)
 class SharedNegatives:
-    """Items drawn uniformly for each step, beside each query's k best items at the start of the epoch.
+    """Items drawn uniformly for each step, beside a list per query: its k best items at the start of the epoch.
 
-    Without such lists (k = 0) drawn items rarely hit the top of a large catalogue. Of 176,948 artists and 2,048 drawn,
-    a quarter have the 11 pairs that a list takes, and nine tenths of all pairs.
+    Without such lists (k = 0) drawn items rarely hit the top of a large catalog. Of 176,948 artists and 2,048 drawn, a
+    quarter have the 11 pairs that a list takes, and nine tenths of all pairs.
     """
 
     number: int
-    k: int
+    k: int = 0
+    lists: Ints | None = None
+    """(queries, k) items, -1 after the last, for every epoch; None: made when an epoch begins."""
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Rank the catalogue for the queries that have enough pairs."""
-        _by_vectors_alone(factors)
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> SharedNegatives:
+        """Rank the catalog for the queries that have enough pairs, unless the lists are given."""
+        if factors.base is not None:
+            raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
+        if factors.queries.score_offsets is not None:
+            raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")
+        if self.lists is not None:
+            return self
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
             items = factors.items.values
-            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_PER_PAIR * self.number >= len(items))
+            numbers = np.flatnonzero(np.bincount(pairs.queries) * RANKING_PER_PAIR * self.number >= len(items))
             k = min(self.k, len(items))
-            lists[asked, :k] = Cascade((factors,)).top(asked, k, executor=executor).items
-        return SharedWithLists(self.number, lists)
-
-
-@dataclass(frozen=True, eq=False)
-class SharedWithLists:
-    """Items drawn for each step, and a list per query."""
-
-    number: int
-    lists: Ints
-    """(queries, k) items, -1 after the last."""
-
-    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Return itself: the lists stay."""
-        _by_vectors_alone(factors)
-        return self
+            lists[numbers, :k] = Cascade((factors,)).top(numbers, k, executor=executor).items
+        return replace(self, lists=lists)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Draw without repeats."""
+        if self.lists is None:
+            raise RuntimeError("negatives: expected prepare before draw")
         chosen = rng.choice(len(items), min(self.number, len(items)), replace=False, shuffle=False)
         chosen = np.sort(chosen.astype(np.int64))
         return _Drawn(chosen, items[chosen], self.lists)
@@ -285,13 +261,6 @@ class _Drawn:
         gradient += coefficients @ self.rows
         used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])
         return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
-
-
-def _by_vectors_alone(factors: Factors) -> None:
-    if factors.base is not None:
-        raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
-    if factors.queries.score_offsets is not None:
-        raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")
 
 
 BLOCKS_PER_STEP = 4
@@ -326,7 +295,7 @@ class BlockedEngine:
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once, a step at a time."""
+        """Train on every pair once, a step at a time."""
         values = factors.items.values
         blocks = shuffled_blocks(pairs, -(-self.step_pairs // BLOCKS_PER_STEP), rng)
         negatives = self.negatives.prepare(factors, pairs, self.executor)
@@ -411,7 +380,7 @@ def blocked_engine(task: EngineTask) -> BlockedEngine:
     if engine.negatives != "all":
         # A later stage begins at the lists it was handed, and moves little.
         drawn = int(engine.negatives)
-        negatives = SharedWithLists(drawn, task.lists) if task.stage else SharedNegatives(drawn, settings.depth)
+        negatives = SharedNegatives(drawn, lists=task.lists) if task.stage else SharedNegatives(drawn, settings.depth)
     weight = rank_weights(task.n_items, settings.rank_power)
     # Later stages leave U and V as they are: there is nothing to keep from learning too much.
     dropout = 0.0 if task.stage else settings.dropout

@@ -78,7 +78,7 @@ class GpuEngine:
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once, a step at a time."""
+        """Train on every pair once, a step at a time."""
         from slatewise.factors.gpu.epoch import run_epoch
 
         if factors.base is not None:

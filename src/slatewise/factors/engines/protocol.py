@@ -35,7 +35,7 @@ class WarpEngine(Protocol):
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once, in random order, and tell ``mean`` of all runs of pairs, step by step.
+        """Train on every pair once, in random order, and count all runs of pairs in ``mean``, step by step.
 
         An engine that knows no steps has to raise NotImplementedError where a mean is wanted: it would be the last step
         alone.
@@ -57,17 +57,10 @@ class EngineTask(NamedTuple):
     executor: Executor
 
 
-def _here(settings: TrainingSettings) -> None:
-    """Rank on the CPU."""
-
-
 class EngineKind(NamedTuple):
-    """An engine that a LatentRanker can be told to train with."""
+    """How an engine is made, and where it ranks."""
 
     make: Callable[[EngineTask], WarpEngine]
-    takes_features: bool = True
-    """Whether queries may be more than rows of a table."""
-    device: Callable[[TrainingSettings], Device | None] = _here
-    """Returns where lists are made in training: handed over to the next stage, and for the recall that is watched.
-
-    Raises, before work starts, where there is no such device."""
+    device: Callable[[TrainingSettings], Device | None] = lambda settings: None
+    """Returns where lists are made in training: those handed over to the next stage, and for the recall of held-out
+    pairs. None: on the CPU. Raises, before work starts, where there is no such device."""

@@ -47,7 +47,7 @@ class SampledEngine:
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once."""
+        """Train on every pair once."""
         if factors.base is not None:
             raise NotImplementedError("engine: expected 'blocked' where a base scores first, found 'sampled'")
         items = factors.items
@@ -58,14 +58,14 @@ class SampledEngine:
         seeds = rng.integers(1, 1 << 62, size=len(blocks)).tolist()
         tasks = list(zip(blocks, seeds, strict=True))
         totals = np.zeros(2)
-        for block, seen in zip(blocks, self.executor.map_blocks(_visit, shared, tasks), strict=True):
+        for block, seen in zip(blocks, self.executor.map_blocks(_run_task, shared, tasks), strict=True):
             totals = totals + seen
             if mean is not None:
                 mean.count(len(block.queries))
         return EpochStats(float(totals[0]) / len(pairs), float(totals[1]) / len(pairs))
 
 
-def _visit(shared: _Shared, task: tuple[Block, int]) -> NDArray[np.float64]:
+def _run_task(shared: _Shared, task: tuple[Block, int]) -> NDArray[np.float64]:
     from slatewise.factors.kernels.sampled import FactorMoves, sampled_epoch
 
     (block, seed), totals = task, np.zeros(2)
@@ -105,4 +105,4 @@ def sampled_engine(task: EngineTask) -> WarpEngine:
     return SampledEngine(task.queries, rank_weights(task.n_items, task.settings.rank_power), draws, task.executor)
 
 
-KIND = EngineKind(sampled_engine, takes_features=False)
+KIND = EngineKind(sampled_engine)

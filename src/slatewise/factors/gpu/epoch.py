@@ -54,7 +54,7 @@ def replay(step: Step, n_steps: int, note: Callable[[int], None]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What an engine is told, and what it keeps on the device from epoch to epoch."""
+    """The settings of an engine, and what it keeps on the device from epoch to epoch."""
 
     device: str
     rank_weight: Singles
@@ -78,7 +78,7 @@ class Draw:
 def run_epoch(
     setting: Setting, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None
 ) -> EpochStats:
-    """Visit every pair once; tables are written when all steps are done, so that an epoch may be begun again."""
+    """Train on every pair once; tables are written when all steps are done, so that an epoch may be begun again."""
     draw = Draw(rng.permutation(len(pairs.offsets) - 1), int(rng.integers(0, 1 << 30)))
     width = device_width(max(part.stop for part in factors.items.segments))
     sent = Sent.to(setting.device, width, setting.kept)

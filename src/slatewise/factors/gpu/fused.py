@@ -60,15 +60,15 @@ def _moved(value, gradient, accumulators, rows, moves, ok, N_PARTS: tl.constexpr
         start, stop = tl.load(moves + 4 * part), tl.load(moves + 4 * part + 1)
         step, norm = tl.load(moves + 4 * part + 2), tl.load(moves + 4 * part + 3)
         own = (columns - start) * (stop - 1.0 - columns) >= 0.0
-        asked = tl.where(own[None, :], gradient, 0.0)
-        size = tl.sum(asked * asked, 1)
+        pulls = tl.where(own[None, :], gradient, 0.0)
+        size = tl.sum(pulls * pulls, 1)
         place = accumulators + rows * N_PARTS + part
         spent = tl.load(place, mask=ok, other=0.0)
         spent = tl.where(step != 0.0, spent + size / (stop - start), spent)
         tl.store(place, spent, mask=ok)
         moving = tl.where(spent > 0.0, size * tl.abs(step), 0.0) > 0.0
         pace = tl.where(moving, step / tl.sqrt(tl.where(spent > 0.0, spent, 1.0)), 0.0)
-        value = value + pace[:, None] * asked
+        value = value + pace[:, None] * pulls
         length = tl.sqrt(tl.sum(tl.where(own[None, :], value * value, 0.0), 1))
         long = tl.where(moving, length, 0.0) > norm
         shrink = tl.where(long, norm / tl.where(long, length, 1.0), 1.0)
@@ -87,7 +87,7 @@ def _step_items(
     bars,
     shares,
     scale,
-    asked,
+    pulls,
     n_pairs,
     WIDTH: tl.constexpr,
     N_PARTS: tl.constexpr,
@@ -108,7 +108,7 @@ def _step_items(
         bar, share = tl.load(bars + pair + tl.arange(0, PAIRS)), tl.load(shares + pair + tl.arange(0, PAIRS))
         weight = tl.where(tl.dot(v, tl.trans(u)) > bar[None, :], share[None, :], 0.0).to(tl.float16)
         pushed = tl.dot(weight, u, pushed)
-    gradient = tl.load(asked + first * WIDTH + here) - pushed / tl.load(scale)
+    gradient = tl.load(pulls + first * WIDTH + here) - pushed / tl.load(scale)
     gradient = tl.where(there[:, None], gradient, 0.0)
     values += first * WIDTH
     accumulators += first * N_PARTS
@@ -209,10 +209,10 @@ def step_items(
     bars: Tensor,
     shares: Tensor,
     scale: Tensor,
-    asked: Tensor,
+    pulls: Tensor,
     tiles: Tiles,
 ) -> None:
-    """Push every item down by the shares of the pairs it violates, pull it by what is ``asked``, and step it."""
+    """Push every item down by the shares of the pairs it violates, pull it by ``pulls``, and step it."""
     n_pairs, width = u.shape
     _step_items[(len(values) // tiles.step_items,)](
         values,
@@ -224,7 +224,7 @@ def step_items(
         bars,
         shares,
         scale,
-        asked,
+        pulls,
         n_pairs,
         WIDTH=width,
         N_PARTS=len(moves),

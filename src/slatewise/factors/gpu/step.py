@@ -4,8 +4,8 @@
 
 A pair pulls its item by a_p and pushes every violator by l_p: the mean over *all* of them, where ``blocked`` takes the
 mean of a sample. Items that get something beside products are compared once more, by their whole score, and what the
-kernels have said of them by the product alone is taken back. Two passes over the catalogue: one that counts and sums,
-and, when the weights are known, one that pushes and moves.
+kernels counted for them by the product alone is taken back. Two passes over the catalog: one that counts and sums, and,
+when the weights are known, one that pushes and moves.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Violations:
     after: Tensor | None
     """Whether items that a query holds violate."""
     change: Tensor | None
-    """1, 0 or -1: that, less what the kernels said of them."""
+    """1, 0 or -1: that, less what the kernels counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ class Step:
     items: DeviceTable
     half: Tensor
     """Float16 copies of the items' rows, 1 in the last column."""
-    asked: Tensor
-    """What pairs ask of items' rows; zeros between steps."""
+    pulls: Tensor
+    """The gradients of items' rows by their own pairs; zeros between steps."""
     rank_weight: Tensor
     plan: Plan
     at: Tensor
@@ -178,7 +178,7 @@ class Step:
             coefficients.append(backward.coefficients.reshape(-1))
             sources.append((len(u) + every)[:, None].expand(backward.rows.shape).reshape(-1))
         entries = by_row(torch.cat(rows), torch.cat(coefficients), torch.cat(sources))
-        self.sent.kernels.sum_rows(self.asked, *entries, vectors, self.sent.tiles)
+        self.sent.kernels.sum_rows(self.pulls, *entries, vectors, self.sent.tiles)
         largest = shares.max()
         scale = torch.where(largest > 0, (LARGEST_SHARE / largest).log2().floor().exp2(), 1.0)
         self.sent.kernels.step_items(
@@ -191,10 +191,10 @@ class Step:
             found.bars,
             (shares * scale).half(),
             scale,
-            self.asked,
+            self.pulls,
             self.sent.tiles,
         )
-        self.asked.index_fill_(0, entries[0].clamp(max=nowhere - 1), 0.0)
+        self.pulls.index_fill_(0, entries[0].clamp(max=nowhere - 1), 0.0)
 
     def _kept_shares(self, queries: Tensor) -> Tensor:
         """Return what the numbers of vectors are multiplied by: 0, or what keeps the mean of a product."""

@@ -42,7 +42,7 @@ SMALLEST, LARGEST = 16, 128
 
 
 def tiles_for(width: int) -> Tiles:
-    """Return the tiles to begin with, for rows of so many numbers."""
+    """Return the tiles to begin with, for rows of this width."""
     if width <= 64:
         return Tiles(128, 64, 32, 4, 64, 128, 4)
     if width <= 128:

@@ -60,35 +60,35 @@ def _top(device: str, cascade: Cascade, numbers: Ints, k: int, exclude: csr_arra
 def _rank(
     cascade: Cascade,
     tables: list[Tensor],
-    asked: Ints,
+    numbers: Ints,
     hidden: Hidden | None,
     buffer: Tensor,
     items: Tensor,
     scores: Tensor,
 ) -> None:
     """Fill in the best items of a block, stage after stage."""
-    lists, last = np.empty((len(asked), 0), dtype=np.int64), len(tables) - 1
+    lists, last = np.empty((len(numbers), 0), dtype=np.int64), len(tables) - 1
     base = cascade.stages[0].base
-    given = None if base is None else to_device(base.rows(asked), buffer.device)
+    given = None if base is None else to_device(base.rows(numbers), buffer.device)
     for stage, (factors, table) in enumerate(zip(cascade.stages, tables, strict=True)):
-        vectors = factors.queries.vectors(asked)
+        vectors = factors.queries.vectors(numbers)
         if stage and cascade.pair is not None:
-            places, weights = places_of(lists, cascade.position_weights, cascade.own_items, asked)
+            places, weights = places_of(lists, cascade.position_weights, cascade.own_items, numbers)
             add_lists(cascade.pair, factors.items.values, places, weights, vectors)
-        made = buffer[: len(asked)]
+        made = buffer[: len(numbers)]
         torch.mm(to_device(vectors, buffer.device), table.T, out=made)
         if given is not None:
             made[:, : cascade.n_items] += given
         added = factors.queries.score_offsets
         if added is not None:
-            _add(made, added.of_queries(asked))
+            _add(made, added.of_queries(numbers))
         made[:, cascade.n_items :] = -torch.inf
         if stage == last:
             if hidden is not None:
                 _hide(made, hidden)
             best_of(made, items, scores)
             return
-        found = torch.empty((len(asked), cascade.list_length), dtype=torch.int64, device=buffer.device)
+        found = torch.empty((len(numbers), cascade.list_length), dtype=torch.int64, device=buffer.device)
         best_of(made, found, torch.empty(found.shape, dtype=torch.float32, device=buffer.device))
         lists = found.cpu().numpy()
 

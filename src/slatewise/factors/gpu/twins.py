@@ -36,17 +36,17 @@ def step_items(
     bars: Tensor,
     shares: Tensor,
     scale: Tensor,
-    asked: Tensor,
+    pulls: Tensor,
     tiles: Tiles,
 ) -> None:
-    """Push every item down by the shares of the pairs it violates, pull it by what is ``asked``, and step it.
+    """Push every item down by the shares of the pairs it violates, pull it by ``pulls``, and step it.
 
     ``shares`` are float16 and ``scale`` times too large, so that small ones keep their digits.
     """
     for first in range(0, n_rows, ITEMS_AT_ONCE):
         rows = slice(first, min(first + ITEMS_AT_ONCE, n_rows))
         weight = torch.where(half[rows].float() @ u.float().T > bars, shares.float(), 0.0)
-        gradient = asked[rows] - weight @ u.float() / scale
+        gradient = pulls[rows] - weight @ u.float() / scale
         _adagrad(values[rows], accumulators[rows], moves, gradient)
         half[rows] = values[rows].half()
 

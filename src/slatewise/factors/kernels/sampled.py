@@ -133,7 +133,7 @@ def sampled_epoch(
     seed: int,
     totals: Floats,
 ) -> None:
-    """Visit the runs of a block.
+    """Train on the runs of a block.
 
     ``totals`` gets the loss and the number of pairs for which a violator was found. Columns up to n are the factors,
     column n holds 1 in queries and the bias in items. ``quantized`` has the items' rows in bytes and is kept up to

@@ -19,7 +19,7 @@ from slatewise.labeling.page.openapi import document
 from slatewise.labeling.page.page_state import PageState
 from slatewise.labeling.store.project import Project
 from slatewise.web.asgi import App
-from slatewise.web.codec import JSON, codec_of_answer
+from slatewise.web.codec import JSON
 from slatewise.web.guard import Guard, Rules
 from slatewise.web.server import Server, bind, server_config
 from slatewise.web.site import Site
@@ -56,7 +56,7 @@ def _routed(page_state: PageState) -> Starlette:
     """Return the application behind the guard."""
 
     async def openapi(_: Request) -> Response:
-        return Response(codec_of_answer(None).encode(document()), media_type=JSON)
+        return Response(document(), media_type=JSON)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:

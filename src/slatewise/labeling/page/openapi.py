@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -30,14 +31,15 @@ _BY_THE_GUARD = {400, 401, 403, 408, 413, 421, 429}
 """Sent before the application sees a request: plain text."""
 
 
-def document() -> dict[str, Any]:
-    """Return the document."""
+@cache
+def document() -> bytes:
+    """Return the document as JSON."""
     kinds = [kind for route in ROUTES for kind in (route.reply, route.body) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, ErrorBody], ref_template=_REF)
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    return {
+    written = {
         "openapi": "3.1.0",
         "info": {
             "title": "slatewise labeling",
@@ -47,6 +49,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": schemas},
     }
+    return msgspec.json.encode(written)
 
 
 def _operation(route: PageRoute) -> dict[str, Any]:

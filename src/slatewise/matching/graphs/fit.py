@@ -34,7 +34,7 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import Settings, param
 from slatewise.core.numerics.bundle import ActiveCuts, with_ridge
-from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.lbfgs import minimize
 from slatewise.core.numerics.replay import replayed
 from slatewise.core.numerics.result import Fit, Round
 from slatewise.core.numerics.strengths import search_path
@@ -125,7 +125,7 @@ class GraphLearner:
         if isinstance(self.sum_matchings, SampledSum):
             return self._fit_by_samples(blocks, scores, l2, start, self.sum_matchings.n_samples, callback)
         objective = graph_likelihood(blocks, scores, self.sum_matchings, self.executor)
-        return minimise(objective, l2, start, tol=self.tol, max_iter=self.max_iter, callback=callback)
+        return minimize(objective, l2, start, tol=self.tol, max_iter=self.max_iter, callback=callback)
 
     def _parts(
         self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, part_size: int, start: Floats | None
@@ -136,7 +136,7 @@ class GraphLearner:
         confused: list[Floats] | None = None
         for _ in range(ROUGH_FITS):
             rough = among_few_rows(blocks, min(part_size, FEW_ROWS), PARTITIONS, rng, confused)
-            start = minimise(graph_likelihood(rough, scores, exact_sum, self.executor), l2, start, tol=START_TOL).params
+            start = minimize(graph_likelihood(rough, scores, exact_sum, self.executor), l2, start, tol=START_TOL).params
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BetheWarning)  # a rough idea of what is confused is enough
                 confused = confusion(blocks, scores, start, bethe_sum, self.executor)
@@ -182,7 +182,7 @@ def few_rows_start(
     if max(block.X.shape[1] for block in blocks) <= FEW_ROWS:
         return start
     fewer = among_few_rows(blocks, FEW_ROWS, 1, np.random.default_rng(0))
-    return minimise(graph_likelihood(fewer, scores, exact_sum, executor), l2, start, tol=START_TOL).params
+    return minimize(graph_likelihood(fewer, scores, exact_sum, executor), l2, start, tol=START_TOL).params
 
 
 # --- estimates by samples ---------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
     R(theta) = mean of  max over pi of [ 1 - NDCG(pi) + sum_i s_i c[pi_i] ]  -  sum_i s_i c[y_i] ,      s = X theta
 
-1 - NDCG is linear in the ranking, ``sum_i b_i a[pi_i]`` (:mod:`slatewise.losses.dcg`), so the maximum is an assignment:
-over few documents by ``kernels/slate_assignment.py``, otherwise by
+1 - NDCG is linear in the ranking, ``sum_i b_i a[pi_i]`` (:mod:`slatewise.losses.linear`), so the maximum is an
+assignment: over few documents by ``kernels/slate_assignment.py``, otherwise by
 :func:`slatewise.inference.linear_loss_ranking`. The smallest rating gains nothing, and the gain doubles with each.
 """
 
@@ -18,8 +18,7 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.losses.dcg import DCGLoss
-from slatewise.losses.linear import Vectors
+from slatewise.losses.linear import DCGLoss, Vectors
 from slatewise.matching.slates.slates import ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
 
 MOST_IN_KERNEL = 10
@@ -79,7 +78,7 @@ _OF_SLATES = BlockSum(_At, _of_slates, add_value_and_slope)
 
 
 def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
-    """Return where the documents of some slates stand in their most violated ranking."""
+    """Return the positions of the documents of slates in their most violated ranking."""
     from slatewise.core.numerics.assignment import linear_loss_ranking
     from slatewise.matching.kernels.slate_assignment import best_rankings
 

@@ -18,7 +18,7 @@ import numpy as np
 from slatewise.core.arrays import Floats
 from slatewise.core.groups import mean_within_list_variance
 from slatewise.core.numerics.bundle import ActiveCuts, Cuts, with_ridge
-from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.lbfgs import minimize
 from slatewise.core.numerics.result import Fit, Round
 from slatewise.core.numerics.strengths import Step, random_folds, search_path
 from slatewise.core.running.blas import one_blas_thread
@@ -60,7 +60,7 @@ class Problem:
                 stacklevel=2,
             )
         first = np.zeros(self.objective.n_params) if start is None else start
-        fit = minimise(self.objective, l2, first, tol=tol, max_iter=max_iter, callback=callback)
+        fit = minimize(self.objective, l2, first, tol=tol, max_iter=max_iter, callback=callback)
         bound = max(0.0, fit.lower_bound) if self.convex else 0.0
         return replace(fit, lower_bound=bound, converged=fit.converged and self.convex)
 
@@ -82,7 +82,7 @@ class Task:
     weights: Floats | None
     """c of each position, best first, or of each rating of whole lists, rising; None: the rating of the document."""
     size: int | None = None
-    """Documents of a slate, and the fewest of a list; None: whole lists."""
+    """Documents of a slate, and the minimum of a list; None: whole lists."""
     draw: Draw | None = None
     """Draws slates; None: whole lists."""
     marginal: bool = False

@@ -14,8 +14,9 @@ import warnings
 import numpy as np
 
 from slatewise.core.arrays import Floats
+from slatewise.core.groups import blocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.matching.sums.exact import Sums, scale, slices
+from slatewise.matching.sums.exact import Sums, scale
 
 ROUNDS, TOLERANCE = 5000, 1e-10
 
@@ -31,7 +32,6 @@ def by_bethe(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     count, n_rows, n_columns = log_weights.shape
     gap = n_rows * np.log(2.0) / 2.0 if n_rows == n_columns else np.inf
     sums = Sums(np.empty(count), np.empty(log_weights.shape), np.full(count, gap))
-    blocks = slices(count, max(1, 16_384 // (n_rows * n_columns)))
     at_work = np.zeros(count, dtype=np.int64)
 
     def fill(block: slice) -> None:
@@ -42,7 +42,7 @@ def by_bethe(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         sums.marginals[block] = beliefs
         sums.log_z[block] = _value(scaled.weights, free, beliefs) + scaled.offset
 
-    executor.fill_blocks(fill, blocks)
+    executor.fill_blocks(fill, blocks(count, max(1, 16_384 // (n_rows * n_columns))))
     restless = int(at_work.sum())
     if restless:
         warnings.warn(f"Bethe: {restless} of {count} matrices not at rest after {ROUNDS} rounds", BetheWarning, 3)

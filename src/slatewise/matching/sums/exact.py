@@ -30,6 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from slatewise.core.arrays import Bools, Floats, Ints
+from slatewise.core.groups import blocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
 
 FEW = 8
@@ -45,7 +46,7 @@ MOST_STEPS = 1 << 25
 WORD = 64
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
-_FINE = 1e12  # up to here numbers are told apart by far less than 1
+_FINE = 1e12  # up to here neighboring floats differ by far less than 1
 _SWEEPS = 10
 _SIX_AT_ONCE = 4096  # matrices of three, whose parts then stay in the cache
 _BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one matrix, in 16 blocks of signs
@@ -154,9 +155,9 @@ def by_subsets(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         offset[numbers], lost[numbers] = scaled.offset, scaled.rounding
 
     width = max(64, 1 << 15 >> size)
-    executor.fill_blocks(as_they_are, slices(count, width))
+    executor.fill_blocks(as_they_are, blocks(count, width))
     underflown = np.flatnonzero(z < _SMALL)
-    executor.fill_blocks(by_duals, slices(len(underflown), width))
+    executor.fill_blocks(by_duals, blocks(len(underflown), width))
     log_z = np.log(z) + offset
     return Sums(log_z, marginals, np.maximum(lost, _rounding(size, np.abs(log_z))))
 
@@ -175,7 +176,7 @@ def _by_six(log_weights: Floats, executor: Executor) -> Sums:
             raise no_matching(block.start + at)
         sum_threes(np.exp(parts, out=parts), z[block], marginals[block])
 
-    executor.fill_blocks(fill, slices(count, _SIX_AT_ONCE))
+    executor.fill_blocks(fill, blocks(count, _SIX_AT_ONCE))
     log_z += np.log(z, out=z)
     return Sums(log_z, marginals, _rounding(3, sizes))
 
@@ -214,9 +215,9 @@ def by_glynn(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         sums.error[block] = scaled.rounding + _EPSILON * size * sizes / values + missed
 
     if one_by_one:
-        ONE_THREAD.fill_blocks(fill, slices(count, 1))
+        ONE_THREAD.fill_blocks(fill, blocks(count, 1))
     else:
-        executor.fill_blocks(fill, slices(count, max(1, 1 << 17 >> size)))
+        executor.fill_blocks(fill, blocks(count, max(1, 1 << 17 >> size)))
     poor = np.flatnonzero(~(sums.error <= MOST_ROUNDING))
     if len(poor) and table_bytes("subsets", log_weights.shape) <= MOST_BYTES:
         for whole, part in zip(sums, by_subsets(log_weights[poor], executor), strict=True):
@@ -254,7 +255,7 @@ def by_rows(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         sums.log_z[block], sums.error[block] = np.log(z) + scaled.offset, scaled.rounding
         sums.marginals[block] = out.transpose(0, 2, 1)
 
-    executor.fill_blocks(fill, slices(count, max(1, 1 << 16 >> n_rows)))
+    executor.fill_blocks(fill, blocks(count, max(1, 1 << 16 >> n_rows)))
     return sums
 
 
@@ -318,7 +319,7 @@ def by_candidates(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         log_z, sums.marginals[block.start] = _walk(scaled.weights[0], free[0])
         sums.log_z[block], sums.error[block] = log_z + scaled.offset, scaled.rounding
 
-    executor.fill_blocks(fill, slices(count, 1))
+    executor.fill_blocks(fill, blocks(count, 1))
     return sums
 
 
@@ -397,11 +398,6 @@ def _rounding(size: int, taken_off: Floats) -> Floats:
 
 def _off_one(sums: Floats) -> Floats:
     return np.abs(sums - 1.0).max(axis=1)
-
-
-def slices(count: int, size: int) -> list[slice]:
-    """Cut ``count`` matrices into blocks of ``size``."""
-    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 Solver: TypeAlias = Callable[[Floats, Executor], Sums]

@@ -30,28 +30,35 @@ UNKNOWN: Field = ("unknown", Literal["error", "ignore"], "error")
 
 
 class Query(NamedTuple):
-    """How the answer names a query, and what is unknown of it."""
+    """How the answer names a query (its id, or its number in the request), and what is unknown of it."""
 
     name: int | str
-    """Its id if queries are ids, else its number in the request."""
     n_unknown: int = 0
     nothing_known: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedRequest:
-    """A request that passed all checks."""
+    """A request that passed all checks.
+
+    Attributes
+    ----------
+    size
+        The number of queries.
+    key
+        Requests with the same key can be answered together; None: alone.
+    parts
+        Arrays and lists that the check has made of the request.
+    named
+        The queries by name; default: by number.
+    """
 
     request: Request
     size: int
-    """The number of queries."""
     key: Hashable | None
-    """Requests with the same key can be answered together; None: alone."""
     warnings: tuple[str, ...] = ()
     parts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Arrays and lists that the check has made of the request."""
     named: Sequence[Query] = ()
-    """The queries by name; default: by number."""
 
     @property
     def queries(self) -> Sequence[Query]:
@@ -61,26 +68,40 @@ class CheckedRequest:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """One route of one version of a model."""
+    """One route of one version of a model.
+
+    Attributes
+    ----------
+    name
+        As in the path: rank, scores, explain, next_question.
+    request
+        The type of requests.
+    part
+        The type of the answer to one query.
+    check
+        Returns the checked request, or raises RequestError for what its type cannot express.
+    respond
+        Answers requests of one key, each with a list of one part per query.
+    form
+        What its queries are: ids, sessions, rows or documents.
+    example
+        A real request, answered at the start and shown in the OpenAPI document.
+    warmup_requests
+        Requests that compile the other code paths of the estimator at the start.
+    about
+        More about the model: the number of its items, and the type of their ids.
+    """
 
     name: str
-    """As in the path: rank, scores, explain, next_question."""
     request: type[msgspec.Struct]
     part: type[msgspec.Struct]
-    """The answer to one query."""
     check: Callable[[Request], CheckedRequest]
-    """Raises RequestError for what the type of the request cannot express."""
     respond: Callable[[Sequence[CheckedRequest]], list[list[Any]]]
-    """Answers requests of one key, each with a list of one part per query."""
     form: str
-    """What its queries are: ids, sessions, rows or documents."""
     example: Request
-    """A real request, answered at the start and shown in the OpenAPI document."""
     summary: str = ""
     warmup_requests: Sequence[Request] = ()
-    """Requests that compile the other code paths of the estimator at the start."""
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """More about the model: the number of its items, and the type of their ids."""
 
 
 Endpoints: TypeAlias = Mapping[str, Endpoint]

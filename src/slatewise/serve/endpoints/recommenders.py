@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -71,32 +71,6 @@ class Slate(msgspec.Struct, frozen=True):
     items: list[Part]
     unknown: int = 0
     nothing_known: bool = False
-
-
-class Queries(Protocol):
-    """One form of queries."""
-
-    form: ClassVar[str]
-
-    def type(self, limits: Limits) -> Any:
-        """Return the type of one query."""
-        ...
-
-    def checked(self, request: Request) -> tuple[Any, Ints, tuple[str, ...]]:
-        """Return the queries, the number of unknown ids of each, and warnings."""
-        ...
-
-    def merged(self, every: Sequence[Any], unknown: str) -> Any:
-        """Return the queries of several requests as the estimator takes them."""
-        ...
-
-    def examples(self, n: int) -> list[Any]:
-        """Return n real queries."""
-        ...
-
-    def kinds(self) -> list[Any]:
-        """Return one query of each kind that takes a code path of its own."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +172,9 @@ class IdQueries:
     def kinds(self) -> list[Any]:
         """Return an id and a basket."""
         return [*self.examples(1), self.ranker.item_ids_[:2].tolist()]
+
+
+Queries: TypeAlias = FeatureQueries | SessionQueries | IdQueries
 
 
 class Recommender:

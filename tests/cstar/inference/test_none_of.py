@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from tests.cstar.test_inference_exact import KINDS
-from tests.cstar.test_subsets import instances
+from tests.cstar.inference.test_any_size import instances
+from tests.cstar.inference.test_best_set_exact import KINDS
 
 from slatewise import inference
 
@@ -30,9 +30,9 @@ def test_a_no_takes_its_own_doubt_off_and_no_more():
         out = 1.0 - inference.subset_marginals(s, pair, core, known)
         for label in range(s.shape[1]):
             rows = np.flatnonzero(open_labels[:, label])
-            said, left = known[rows].copy(), open_labels[rows].copy()
-            said[:, label], left[:, label] = 0, False
-            after = -np.log(inference.subset_none(s[rows], pair, core, left, said))
+            answers, left = known[rows].copy(), open_labels[rows].copy()
+            answers[:, label], left[:, label] = 0, False
+            after = -np.log(inference.subset_none(s[rows], pair, core, left, answers))
             np.testing.assert_allclose(doubt[rows] - after, -np.log(out[rows, label]), rtol=1e-9, atol=1e-9)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
-from tests.cstar.test_inference_exact import KINDS, set_scores, small_model
+from tests.cstar.inference.test_best_set_exact import KINDS, set_scores, small_model
 
 from slatewise import inference
 from slatewise.core.running.executor import Executor
@@ -32,8 +32,8 @@ def small_rows(rng, n_labels, kind, scale=1.0):
     """Scores, and in half of the rows some labels that are known."""
     s = rng.normal(size=(ROWS, n_labels))
     s = np.round(s) if kind == "whole" else s
-    asked = rng.random(s.shape) < np.where(np.arange(ROWS) % 2, rng.random(ROWS), 0.0)[:, None]
-    return scale * s, np.where(asked, rng.integers(0, 2, s.shape), -1).astype(np.int8)
+    is_known = rng.random(s.shape) < np.where(np.arange(ROWS) % 2, rng.random(ROWS), 0.0)[:, None]
+    return scale * s, np.where(is_known, rng.integers(0, 2, s.shape), -1).astype(np.int8)
 
 
 def instances(kind, seed, largest):
@@ -213,11 +213,11 @@ def test_huge_scores_do_not_swallow_the_others():
             s[sure] = sign * 1e20
             known = np.full(4, -1)
             known[sure] = sign > 0
-            told = inference.subset_log_odds(s, pair, [0], known)[0]
-            untold = inference.subset_log_odds(s, pair, [0])[0]
+            with_known = inference.subset_log_odds(s, pair, [0], known)[0]
+            without = inference.subset_log_odds(s, pair, [0])[0]
             others = np.arange(4) != sure
-            np.testing.assert_allclose(untold[others], told[others], rtol=1e-12)
-            assert untold[sure] == sign * 1e20
+            np.testing.assert_allclose(without[others], with_known[others], rtol=1e-12)
+            assert without[sure] == sign * 1e20
     s[0] = 1e20
     np.testing.assert_allclose(
         inference.subset_log_odds(s, pair, [0])[0, 1:], inference.subset_log_odds(s, pair, [0], [1, -1, -1, -1])[0, 1:]
@@ -225,7 +225,7 @@ def test_huge_scores_do_not_swallow_the_others():
 
 
 def test_many_labels_against_plain_sums():
-    """So many that products of (1 + x) have to be taken apart, and sizes cut off."""
+    """Enough labels that products of (1 + x) have to be taken apart, and sizes cut off."""
     rng = np.random.default_rng(5)
     n_labels, core = 600, np.array([17, 3, 401])
     s, pair = rng.normal(-2.0, 4.0, (2, n_labels)), rng.normal(size=(3, n_labels))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.cstar.test_inference_exact import KINDS, all_sets, possible_scores, small_lists, small_model
+from tests.cstar.inference.test_best_set_exact import KINDS, all_sets, possible_scores, small_lists, small_model
 
 from slatewise.core.running.executor import Executor
 from slatewise.cstar.inference.fixed_size import most_probable, star_log_odds, star_sums

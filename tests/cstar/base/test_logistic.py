@@ -1,4 +1,4 @@
-"""Logistic regression of many labels: scikit-learn, label by label, is the judge."""
+"""Logistic regression of many labels: scikit-learn, label by label, is the reference."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,9 @@ def judged(X, labels, strength):
     C = strength / float((rows**2).sum() / len(rows))
     found = []
     for answers in labels.known.T:
-        told = answers >= 0
+        is_known = answers >= 0
         model = LogisticRegression(C=C, tol=1e-10, max_iter=10_000)
-        model.fit(rows[told], answers[told], sample_weight=labels.weight[told])
+        model.fit(rows[is_known], answers[is_known], sample_weight=labels.weight[is_known])
         found.append(model.decision_function(rows))
     return np.column_stack(found)
 

@@ -30,8 +30,8 @@ def small_lists(rng, n_items, kind, largest_k):
     s = np.round(s) if kind == "whole" else s
     k = (rng.integers(largest_k + 1) + np.arange(LISTS)) % (largest_k + 1)
     places = np.argsort(rng.random(s.shape), axis=1)
-    asked = rng.random(s.shape) < np.where(np.arange(LISTS) % 2, rng.random(LISTS), 0.0)[:, None]
-    return s, k, np.where(asked, places < k[:, None], -1)
+    is_known = rng.random(s.shape) < np.where(np.arange(LISTS) % 2, rng.random(LISTS), 0.0)[:, None]
+    return s, k, np.where(is_known, places < k[:, None], -1)
 
 
 def all_sets(n_items, largest_k):
@@ -153,7 +153,7 @@ def test_the_best_of_all_rankings(kind):
 
 
 def large(n_core, scale, seed, n_items=93):
-    """One list, of the paper's size unless told; G so large that it changes the answer."""
+    """One list, of the paper's size by default; G so large that it changes the answer."""
     rng = np.random.default_rng([n_core, seed])
     G = np.triu(rng.normal(0, scale, (n_items, n_items)), 1)
     core = rng.permutation(n_items)[:n_core]

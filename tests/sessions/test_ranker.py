@@ -67,7 +67,7 @@ def baskets(sessions):
 
 
 def slow_scores(ranker, asked, window):
-    """The formula, from what was learnt."""
+    """The formula, from what was learned."""
     n, ids = ranker.n_components_, ranker.item_ids_.tolist()
     U, V = ranker.query_factors_.astype(float), ranker.item_factors_.astype(float)
     weights, repeats = ranker.age_weights_, ranker.repeat_weights_
@@ -226,7 +226,7 @@ def test_what_was_before_the_last_item_counts():
     assert found[1] < 0.3
 
 
-def test_what_comes_again_is_learnt_and_so_is_what_never_does():
+def test_what_comes_again_is_learned_and_so_is_what_never_does():
     rng = np.random.default_rng(0)
     again = [[int(a), int(b), int(a)] for a, b in rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :2]]
     ranker = make_session_ranker(4, epochs=6, window=3).fit(again)
@@ -395,7 +395,7 @@ def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
     np.testing.assert_array_equal(whole.query_factors_, part.query_factors_)
 
 
-def test_what_was_learnt_from_is_told_apart(sessions):
+def test_what_was_learned_from_is_told_apart(sessions):
     one, other = (session_pairs(sessions, None, window) for window in (4, 5))
     assert [part.tobytes() for part in one.arrays()] != [part.tobytes() for part in other.arrays()]
 
@@ -416,7 +416,7 @@ def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
     factors = ranker.item_factors_.copy()
     ranker.partial_fit([["i01", "new"]])
     np.testing.assert_array_equal(ranker.item_factors_[:N_ITEMS], factors)
-    assert ranker.scores([["i01"]], ["new"])[0, 0] > 1  # the base has learnt it
+    assert ranker.scores([["i01"]], ["new"])[0, 0] > 1  # the base has learned it
 
 
 def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):

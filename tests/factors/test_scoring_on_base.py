@@ -6,9 +6,7 @@ import pytest
 from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import (
     BlockedEngine,
-    OnBase,
     SharedNegatives,
-    SharedWithLists,
     WholeCatalogue,
     rank_weights,
 )
@@ -99,7 +97,7 @@ def test_the_gradient_is_that_of_the_objective_at_fixed_weights():
         np.zeros(6, dtype=int),
     )
     weight = rank_weights(15)
-    found = OnBase(base).gradient(block, vectors, items, weight)
+    found = WholeCatalogue(base=base).gradient(block, vectors, items, weight)
     rows = np.repeat(np.arange(4), [2, 1, 2, 1])
     start = base.scores + vectors @ items.T
 
@@ -155,7 +153,7 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
     def everything(most, n_jobs=1):
         monkeypatch.setattr("slatewise.factors.scoring.MOST_SCORES", most)
         base = Counted(b)
-        found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
+        found = WholeCatalogue(base=base).gradient(block, vectors, items, rank_weights(15))
         moved = np.zeros(items.shape)
         np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
         cascade = on_base(base, 15, table, pair=Semidefinite(table.segments[0]))
@@ -230,7 +228,7 @@ def test_what_cannot_add_a_base_refuses_it():
     rng = np.random.default_rng(5)
     factors = on_base(Matrix(rng.normal(size=(4, 10))), 10).factors(4)
     pairs = TrainingPairs.of(np.arange(4), np.arange(4), np.ones(4, dtype=np.float32))
-    for negatives in (SharedNegatives(3, 2), SharedWithLists(3, np.zeros((4, 2), dtype=np.int64))):
+    for negatives in (SharedNegatives(3, 2), SharedNegatives(3, lists=np.zeros((4, 2), dtype=np.int64))):
         engine = BlockedEngine(negatives, rank_weights(10), 64, Executor(1))
         with pytest.raises(NotImplementedError, match="negatives: expected the whole catalogue where a base"):
             engine.epoch(factors, pairs, rng)

@@ -7,7 +7,6 @@ from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import (
     BlockedEngine,
     SharedNegatives,
-    SharedWithLists,
     WholeCatalogue,
     rank_weights,
     step_size,
@@ -70,7 +69,7 @@ def test_a_step_over_drawn_negatives_is_the_slow_one(k):
     lists = np.argsort(-(X @ Z.T), axis=1, kind="stable")[:, :k]
     if k:
         lists[4, 3:] = -1
-    negatives = SharedWithLists(40, lists)
+    negatives = SharedNegatives(40, lists=lists)
     drawn = negatives.draw(Z, np.random.default_rng(5))
     pushed = [
         shares(X[q].astype(float), Z.astype(float), d, drawn=drawn.drawn, listed=[j for j in lists[q] if j >= 0])
@@ -194,7 +193,7 @@ def test_update_weights_with_drawn_negatives_and_lists():
     X, Z = ladder(n_items, ranks)
     table = rank_weights(n_items)
     lists = np.tile(np.arange(1, 21), (1000, 1))
-    negatives = SharedWithLists(2048, lists)
+    negatives = SharedNegatives(2048, lists=lists)
     rng, total = np.random.default_rng(0), np.zeros(1000)
     for _ in range(100):
         drawn = negatives.draw(Z, rng)
@@ -204,7 +203,7 @@ def test_update_weights_with_drawn_negatives_and_lists():
     assert np.all(ratio[20:] > 0.88)  # a logarithm of an unbiased rank: a little below
     assert np.all(ratio[20:] < 1.1)
     # Without lists the top of the list is hardly ever updated.
-    none = SharedWithLists(2048, np.empty((1000, 0), dtype=np.int64))
+    none = SharedNegatives(2048, lists=np.empty((1000, 0), dtype=np.int64))
     few = block_of(ranks[:3], 1)
     bare = sum(update_weights(none.draw(Z, rng).gradient(few, X[:3], Z, table), 3) for _ in range(100))
     assert bare.mean() / 100 < 0.2 * table[1]

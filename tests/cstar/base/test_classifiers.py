@@ -41,9 +41,14 @@ BASES = {
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_log_odds_are_learnt_and_calibrated(name):
-    rows, told = problem(550)
-    X, test_X, labels, test = rows[:150], rows[150:], told.some(np.arange(150)), told.some(np.arange(150, 550))
+def test_log_odds_are_learned_and_calibrated(name):
+    rows, every = problem(550)
+    X, test_X, labels, test = (
+        rows[:150],
+        rows[150:],
+        every.some(np.arange(150)),
+        every.some(np.arange(150, 550)),
+    )
     found = BASES[name].cross_fit(X, labels, 0, ONE_THREAD)
     frequency = log_loss(np.tile(labels.log_odds(), (400, 1)), test)
     assert log_loss(found.fitted.log_odds(test_X), test) < 0.9 * frequency
@@ -74,8 +79,8 @@ def test_sparse_rows_masks_and_threads():
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_many_labels_are_learnt_by_some_at_a_time(monkeypatch, form):
-    """As all together but for rounding, and where the searches end; with the same bits by any number of threads."""
+def test_many_labels_are_learned_by_some_at_a_time(monkeypatch, form):
+    """As all together apart from rounding, and where the searches end; with the same bits by any number of threads."""
     X, labels = problem(90, 150)
     labels.known[:, 7], labels.known[:20, 8] = 0, -1
     together = LogisticBase((1.0,)).cross_fit(form(X), labels, 0, ONE_THREAD)
@@ -106,8 +111,8 @@ def test_the_machines_are_scikit_learns():
     X, labels = problem(60)
     margins = SvcBase()._fit(X, labels, 0.5).log_odds(X)
     for label in range(4):
-        judge = SVC(C=2.0, gamma=0.5).fit(X, labels.sign[:, label])
-        np.testing.assert_allclose(margins[:, label], judge.decision_function(X), atol=1e-9)
+        machine = SVC(C=2.0, gamma=0.5).fit(X, labels.sign[:, label])
+        np.testing.assert_allclose(margins[:, label], machine.decision_function(X), atol=1e-9)
 
 
 def test_calibration_is_the_minimum_of_its_objective():
