@@ -156,7 +156,7 @@ class WinnerLoss(LinearLoss):
 
 
 def ranking(order: ArrayLike, n: int) -> Ints:
-    """Return the order as an array, or say why it is not a ranking of n items."""
+    """Return the order as an array; raise ValueError unless it is a ranking of n items."""
     items = real("order", order)
     if items.shape != (n,) or items.dtype.kind not in "iu" or not np.array_equal(np.sort(items), np.arange(n)):
         raise ValueError(f"order: expected each of the items 0 to {n - 1} once, found {items}")

@@ -12,7 +12,7 @@ from slatewise.core.rules import FINITE, NONE, count
 _K = count()
 _K_TEXT = "The number of first ranks that count."
 _THRESHOLD = FINITE | NONE
-_THRESHOLD_TEXT = "The smallest relevance that counts as relevant. None: the estimator says what does."
+_THRESHOLD_TEXT = "The smallest relevance that counts as relevant. None: as the estimator documents."
 
 
 class AUC(Settings, shorthand="auc"):

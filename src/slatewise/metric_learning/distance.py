@@ -86,7 +86,7 @@ def row_blocks(n_rows: int, n_items: int) -> list[slice]:
 
 
 def smallest(distances: Floats, k: int) -> Ints:
-    """Return the places of the k smallest values of every row, smallest first, the first of equal ones first."""
+    """Return the columns of the k smallest values of every row, smallest first; of equal ones the first."""
     if k == distances.shape[1]:
         return np.argsort(distances, axis=1, kind="stable")
     worst = np.partition(distances, k - 1, axis=1)[:, k - 1]
@@ -98,12 +98,12 @@ def smallest(distances: Floats, k: int) -> Ints:
 
 
 def nearest(queries: Floats, items: Floats, k: int, executor: Executor = ONE_THREAD) -> tuple[Ints, Floats]:
-    """Return the k nearest items of every query, nearest first, the first of equal ones first, and -|q - i|^2 of each.
+    """Return the k nearest items of every query, nearest first (of equal ones the first), and -|q - i|^2 of each.
 
     Examples
     --------
-    >>> places, scores = nearest(np.array([[0.0], [5.0]]), np.array([[4.0], [1.0], [0.5]]), 2)
-    >>> places.tolist(), scores.tolist()
+    >>> columns, scores = nearest(np.array([[0.0], [5.0]]), np.array([[4.0], [1.0], [0.5]]), 2)
+    >>> columns.tolist(), scores.tolist()
     ([[2, 1], [0, 1]], [[-0.25, -1.0], [-1.0, -16.0]])
     """
     if not len(queries):
@@ -111,8 +111,8 @@ def nearest(queries: Floats, items: Floats, k: int, executor: Executor = ONE_THR
     with one_blas_thread():
         search = _Search(queries, items, squares(items), k)
         found = list(executor.map_blocks(_nearest_of, search, row_blocks(len(queries), len(items))))
-    places, scores = (np.concatenate(part) for part in zip(*found, strict=True))
-    return places, scores
+    columns, scores = (np.concatenate(part) for part in zip(*found, strict=True))
+    return columns, scores
 
 
 class _Search(NamedTuple):
@@ -125,9 +125,9 @@ class _Search(NamedTuple):
 def _nearest_of(search: _Search, rows: slice) -> tuple[Ints, Floats]:
     queries = search.queries[rows]
     scores = catalogue_scores(queries, search.items, search.item_squares)
-    places = smallest(-scores, search.k)
-    # What is the same for all items of a query comes in last, and rounding keeps the order of the rest.
-    return places, np.minimum(np.take_along_axis(scores, places, axis=1) - squares(queries)[:, None], 0.0)
+    columns = smallest(-scores, search.k)
+    # What is the same for all items of a query is added last, so that rounding keeps their order.
+    return columns, np.minimum(np.take_along_axis(scores, columns, axis=1) - squares(queries)[:, None], 0.0)
 
 
 def squared_distances(points: Floats, others: Floats) -> Floats:

@@ -42,7 +42,7 @@ class MarginHinge:
     oracle: Oracle
     executor: Executor = ONE_THREAD
     weight: Floats | None = None
-    """(L,) how much each list counts, omega up to their sum; None: all alike."""
+    """(L,) the weight of each list, omega up to their sum; None: ones."""
 
     @property
     def n_lists(self) -> int:
@@ -51,7 +51,7 @@ class MarginHinge:
 
     @cached_property
     def weights(self) -> Floats:
-        """How much each list counts."""
+        """The weight of each list."""
         return np.ones(self.n_lists) if self.weight is None else self.weight
 
     @property

@@ -77,8 +77,8 @@ class MarginRanker(QueryRanker):
     )
     C: float | Literal["auto"] = param(
         rules.POSITIVE | rules.one_of("auto"),
-        """Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
-        there must then be two.""",
+        """Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists; this
+        needs at least two lists.""",
         default=1.0,
     )
     tol: float = param(rules.POSITIVE, "Relative certified gap at which training ends.", default=1e-3)
@@ -93,8 +93,8 @@ class MarginRanker(QueryRanker):
     n_iter_: int = learned(rules.count(0), "The number of rounds.")
     n_skipped_: int = learned(
         rules.count(0),
-        """The number of lists left out, with a warning: without a relevant or without an irrelevant row they say
-        nothing about a ranking.""",
+        """The number of lists left out, with a warning: lists without a relevant or without an irrelevant row, from
+        which no ranking can be learned.""",
     )
 
     def _certificate(self) -> dict[str, Any]:
@@ -128,13 +128,13 @@ class MarginRanker(QueryRanker):
             }
             warnings.warn(
                 f"nothing was learned: the hinge of loss={loss.shorthand!r} is smallest where all weights are 0; "
-                f"{advice.get(type(loss), 'look at the features, which say nothing about relevance inside a list')}",
+                f"{advice.get(type(loss), 'check the features, which may not depend on relevance')}",
                 UserWarning,
                 stacklevel=4,
             )
 
     def _hinge(self, lists: GradedLists) -> MarginHinge:
-        """Return the hinge of the lists that say something."""
+        """Return the hinge of the lists that have rows of different relevance."""
         levels = self._levels(np.unique(lists.y))
         relevance, starts = levels.of_numbers(lists.y), lists.offsets[:-1]
         kept = lists.keep(self._useful(np.minimum.reduceat(relevance, starts), np.maximum.reduceat(relevance, starts)))
@@ -142,7 +142,7 @@ class MarginRanker(QueryRanker):
         return MarginHinge(kept.X, levels.of_numbers(kept.y), kept.offsets, self._oracle(), executor, kept.weight)
 
     def _useful(self, least: NDArray[Any], most: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which lists say anything, by their levels, and warn of the others; refuse them where none does."""
+        """Return which lists have rows of different levels, and warn of the others; it is an error if none has."""
         useful = least < most
         if not useful.any():
             raise ValueError(

@@ -96,7 +96,7 @@ class TrainingData:
 
     @property
     def n_skipped(self) -> int:
-        """The number of queries that say nothing."""
+        """The number of queries that nothing is learned from."""
         return len(self.weight) - len(self.used)
 
 

@@ -149,7 +149,7 @@ class MetricRanker(Transforms, Estimator):
     )
     catalogue_labels_: NDArray[Any] = learned(
         rules.whole_array(1) | rules.whole_array(2, "int8"),
-        """The place in ``classes_`` of each item's class, or the items' 0/1 labels. Only after a fit with ``y``.""",
+        """The number in ``classes_`` of each item's class, or the items' 0/1 labels. Only after a fit with ``y``.""",
         shape=("n", "l"),
         optional=True,
     )
@@ -169,7 +169,7 @@ class MetricRanker(Transforms, Estimator):
     n_iter_: int = learned(rules.count(0), "The number of passes over the queries.")
     n_skipped_: int = learned(
         rules.count(0),
-        "The number of queries that say nothing: without relevant or without irrelevant items, or of weight 0.",
+        "The number of queries left out: without relevant or without irrelevant items, or of weight 0.",
     )
 
     def fit(
@@ -452,7 +452,7 @@ class MetricRanker(Transforms, Estimator):
             self.basis_ = features.basis
         if features.gamma is not None:
             self.gamma_ = features.gamma
-        # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.
+        # Not features.items @ L.T: features are centered where that helps training, and transform knows no center.
         self.catalogue_ = np.asarray(self._values(data.items) @ self.components_.T)
         if data.labels is not None:
             self.catalogue_labels_ = data.labels.labels
@@ -515,10 +515,10 @@ class MetricRanker(Transforms, Estimator):
         return np.asarray(self._values(self._points(X)) @ self.components_.T)
 
     def _placed(self, X: Any) -> tuple[Floats, Floats]:
-        """Map rows, and centre them and the catalogue alike, which keeps small differences of distances exact."""
+        """Map rows, and center them and the catalogue alike, which keeps small differences of distances exact."""
         items = self.catalogue_.astype(np.float64)
-        centre = items.mean(axis=0)
-        return np.asarray(self.transform(X), dtype=np.float64) - centre, items - centre
+        center = items.mean(axis=0)
+        return np.asarray(self.transform(X), dtype=np.float64) - center, items - center
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays fit each other and the parameters."""

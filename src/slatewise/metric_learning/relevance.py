@@ -101,12 +101,12 @@ def _listed(lists: csr_array, missing: int, out: Bytes) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ItemLabels:
-    """What items are known by: a class each, or 0/1 labels. Rows that share one are relevant to each other."""
+    """The labels of items: a class each, or 0/1 labels. Rows that share one are relevant to each other."""
 
     labels: NDArray[Any]
     """(n_items,) numbers of classes, or (n_items, n_labels) int8."""
     classes: NDArray[Any] | None
-    """What the numbers stand for; None with 0/1 labels."""
+    """The class of each number; None with 0/1 labels."""
 
     @classmethod
     def of(cls, y: Any, n_items: int) -> ItemLabels:
@@ -210,7 +210,7 @@ def lowest_counts(relevance: Relevance) -> Ints:
 
 
 def informative(relevance: Relevance) -> NDArray[np.bool_]:
-    """Return which queries say anything: those whose items are not all equally relevant."""
+    """Return which queries can be learned from: those whose items are not all equally relevant."""
     answer = np.zeros(len(relevance.own), dtype=np.bool_)
     for block, values in by_blocks(relevance):
         least = values.view(np.uint8).min(axis=1, initial=255)  # as a byte, what is left out is the largest

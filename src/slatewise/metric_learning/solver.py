@@ -86,7 +86,7 @@ class Regularizer:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The best point of the model near a centre."""
+    """The best point of the model near a center."""
 
     alpha: Floats
     projection: Projection
@@ -130,14 +130,14 @@ class Cuts:
             return offset - 0.5 * float((np.minimum(values + trace, 0.0) ** 2).sum()) / square
         return offset * min(1.0, trace / max(-float(values[0]), 1e-300))
 
-    def propose(self, C: float, centre: Floats, rho: float, tol: float, objective: float = np.inf) -> Proposal:
-        """Minimise the model plus ``rho/2 |W - centre|^2`` to within ``tol``.
+    def propose(self, C: float, center: Floats, rho: float, tol: float, objective: float = np.inf) -> Proposal:
+        """Minimize the model plus ``rho/2 |W - center|^2`` to within ``tol``.
 
         ``objective``, the best F so far, says how large multipliers can be: ``alpha . offsets`` proves no more. With a
         large C and no risk left they are far smaller than C.
         """
         unit = min(C, objective / max(float(self.offsets.max()), 1e-300))
-        dual = _Dual(self, C, centre, rho, unit)
+        dual = _Dual(self, C, center, rho, unit)
         alpha = self.alpha
         if alpha.sum() <= 0.0:
             alpha = np.zeros(len(self.offsets))
@@ -168,13 +168,13 @@ class _DualPoint:
 
 
 class _Dual:
-    """The concave function that :meth:`Cuts.propose` maximises."""
+    """The concave function that :meth:`Cuts.propose` maximizes."""
 
-    def __init__(self, cuts: Cuts, C: float, centre: Floats, rho: float, unit: float) -> None:
-        self.cuts, self.C, self.centre, self.rho, self.unit = cuts, C, centre, rho, unit
+    def __init__(self, cuts: Cuts, C: float, center: Floats, rho: float, unit: float) -> None:
+        self.cuts, self.C, self.center, self.rho, self.unit = cuts, C, center, rho, unit
         self.scale = cuts.regularizer.square + rho
-        self.base = rho * centre - cuts.regularizer.trace * cuts.identity
-        self.constant = 0.5 * rho * float(np.vdot(centre, centre))
+        self.base = rho * center - cuts.regularizer.trace * cuts.identity
+        self.constant = 0.5 * rho * float(np.vdot(center, center))
 
     def at(self, alpha: Floats) -> _DualPoint:
         cuts = self.cuts
@@ -183,7 +183,7 @@ class _Dual:
         value = float(alpha @ cuts.offsets) - 0.5 * self.scale * float(np.vdot(W, W)) + self.constant
         slope = cuts.offsets + cuts.gradients.reshape(len(alpha), -1) @ W.ravel()
         model = cuts.regularizer.value(W, cuts.identity) + self.C * max(float(slope.max()), 0.0)
-        distance = 0.5 * self.rho * float(np.vdot(W - self.centre, W - self.centre))
+        distance = 0.5 * self.rho * float(np.vdot(W - self.center, W - self.center))
         return _DualPoint(alpha, value, slope, projection, W, model, distance)
 
     def step(self, here: _DualPoint) -> _DualPoint | None:
@@ -193,7 +193,7 @@ class _Dual:
         # The program is solved in units of alpha and of the largest slope: daqp's tolerances are absolute.
         m, steepest = len(here.alpha), max(float(np.abs(here.slope).max()), 1e-300)
         hessian = here.projection.curvature(self.cuts.gradients) * (self.unit / (self.scale * steepest))
-        # Where W(a) = 0 there is no curvature at all; the program needs a little, and centred here it biases nothing.
+        # Where W(a) = 0 there is no curvature at all; the program needs a little, and centered here it biases nothing.
         hessian += (1e-10 * float(np.trace(hessian)) / m + 1e-6) * np.eye(m)
         found = daqp.solve(
             hessian,

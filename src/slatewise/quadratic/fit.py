@@ -1,6 +1,6 @@
 """Fit a quadratic ranking model:  min over W, v, F of  1/2 (|W|^2 + |v|^2 + rho sum_{i<j} F_ij^2) + C R(W, v, F).
 
-R is the hinge of :mod:`slatewise.quadratic.hinge`; the one-slack bundle minimises it. Three numbers describe
+R is the hinge of :mod:`slatewise.quadratic.hinge`; the one-slack bundle minimizes it. Three numbers describe
 the end, and they hold for every inference method:
 
     lower bound  <=  min of the objective  <=  objective at the parameters  <=  ``fit.objective``
@@ -101,7 +101,7 @@ def fit_quadratic(
     method : {"auto", "enumeration", "subsets", "faq", "tabu"}
         See :func:`quadratic_ranking`. Where ``"auto"`` means tabu, ``"faq"`` is many times faster.
     tol, max_iter
-        The relative gap to stop at, and the most rounds.
+        The relative gap to stop at, and the maximum number of rounds.
 
     Examples
     --------

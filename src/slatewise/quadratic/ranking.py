@@ -84,7 +84,7 @@ def quadratic_ranking(
 
     Examples
     --------
-    Items 0 and 2 want to be neighbours:
+    Items 0 and 2 want to be neighbors:
 
     >>> F = np.zeros((4, 4))
     >>> F[0, 2] = -1.0

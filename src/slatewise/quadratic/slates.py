@@ -11,7 +11,7 @@ iterated   t <- the sorted list of s + 2 V V' t, until f no longer rises
 
 f is convex in t and ``s + 2 V V' t`` its gradient, so a step never loses; with the paper's factor 1 all but the first
 may. Nothing here is larger than queries by items: V V' is never formed. An upper bound comes with every slate: by
-convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximised by a sort.
+convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximized by a sort.
 
 Of the pair term S'T, rows u and v, ``sum_ij w_i w_j u[d_i] . v[d_j] = |A' t|^2 - |B' t|^2`` with rows (u + v)/2 of A
 and (u - v)/2 of B: the same sums, some with a minus sign, and the bound is that of A. f is not convex, so a step may
@@ -86,7 +86,7 @@ def iterated_slates(
     >>> found.items.tolist(), found.score.round(2).tolist()
     ([[1, 2]], [3.55])
 
-    Items 0 and 1 push each other out, which S'S cannot say:
+    Items 0 and 1 push each other out, which S'S cannot express:
 
     >>> rows, listed = [[0.5], [0.5], [0.0]], [[-0.5], [-0.5], [0.0]]
     >>> iterated_slates([1.0, 0.9, 0.5], rows, [1.0, 0.5], listed=listed).items.tolist()
@@ -238,7 +238,7 @@ class _Model:
         return np.concatenate(list(executor.map_blocks(_sorted, self, self.blocks())))
 
     def upper_bound(self) -> Floats:
-        """Return what no slate of a query scores more than: every item with the most that others can add to it."""
+        """Return a score that no slate of a query exceeds: every item gets the most that others can add to it."""
         alone = self.s + float(self.weights.sum()) * self.pair.attraction
         return np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1) @ self.weights
 

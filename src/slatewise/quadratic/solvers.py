@@ -125,7 +125,7 @@ def by_frank_wolfe(form: QuadraticForm, start: Floats, steps: int, deadline: flo
 
 
 def random_start(n: int, rng: np.random.Generator) -> Floats:
-    """Return a point half-way between the center and a random, nearly doubly stochastic matrix."""
+    """Return a point halfway between the center and a random, nearly doubly stochastic matrix."""
     matrix = rng.random((n, n))
     for _ in range(_SINKHORN_ROUNDS):
         matrix /= matrix.sum(axis=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slatewise.core.numerics.result import ConvergenceWarning
-from slatewise.core.numerics.strengths import fell_behind, random_folds, rough_fits, search_path
+from slatewise.core.numerics.strengths import fell_behind, iterate_path, random_folds, rough_fits, search_path
 
 
 def test_every_fold_starts_where_its_fit_before_ended():
@@ -46,3 +46,15 @@ def test_only_warnings_of_convergence_are_hidden():
         warnings.warn("not yet", ConvergenceWarning, stacklevel=1)
     with pytest.warns(UserWarning, match="other"), rough_fits():
         warnings.warn("other", UserWarning, stacklevel=1)
+
+
+def test_a_path_by_steps_is_the_same_and_keeps_no_step():
+    def fit(fold, strength, start):
+        return np.full(3, strength)
+
+    def loss(fold, found):
+        return abs(float(found[0]) - 2.0)
+
+    whole = search_path([1.0, 2.0, 3.0, 4.0, 5.0], 2, fit, loss, fell_behind)
+    kept = [(step.strength, step.loss) for step in iterate_path([1.0, 2.0, 3.0, 4.0, 5.0], 2, fit, loss, fell_behind)]
+    assert kept == [(step.strength, step.loss) for step in whole] == [(1.0, 2.0), (2.0, 0.0), (3.0, 2.0), (4.0, 4.0)]

@@ -8,7 +8,7 @@ The fit of a fold starts where that of the strength before ended, so a path cost
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, TypeVar
 
@@ -67,16 +67,28 @@ def search_path(
     >>> [step.strength for step in path], min(path, key=lambda step: step.loss).strength
     ([1, 2, 3, 4], 2)
     """
-    steps: list[Step[Found]] = []
+    return list(iterate_path(strengths, n_folds, fit, loss, ends, starts))
+
+
+def iterate_path(
+    strengths: Sequence[float],
+    n_folds: int,
+    fit: Callable[[int, float, Found | None], Found],
+    loss: Callable[[int, Found], float],
+    ends: Ends | None = None,
+    starts: Sequence[Found] | None = None,
+) -> Iterator[Step[Found]]:
+    """Do what :func:`search_path` does one step at a time, if what is fitted is too large to keep all of it."""
+    losses: list[float] = []
     before: Sequence[Found | None] = [None] * n_folds if starts is None else starts
     for strength in track(strengths, "strengths"):
         with rough_fits():
             found = [fit(fold, strength, start) for fold, start in enumerate(before)]
-            steps.append(Step(strength, sum(loss(fold, one) for fold, one in enumerate(found)), found))
-        if ends is not None and ends([step.loss for step in steps]):
+            losses.append(sum(loss(fold, one) for fold, one in enumerate(found)))
+        yield Step(strength, losses[-1], found)
+        if ends is not None and ends(losses):
             break
         before = found
-    return steps
 
 
 def fell_behind(losses: Sequence[float]) -> bool:

@@ -19,7 +19,7 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.groups import blocks
 from slatewise.core.numerics.row_kernels import Rbf
-from slatewise.core.numerics.strengths import fell_behind, search_path
+from slatewise.core.numerics.strengths import fell_behind, iterate_path
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 from slatewise.core.running.progress import track
@@ -168,8 +168,8 @@ class LogisticBase:
             del fold
             return float((counts * np.logaddexp(0.0, -sign * found.log_odds)).sum())
 
-        path = search_path(self.strengths, 1, fit_one, loss, fell_behind)
-        best = min(reversed(path), key=lambda step: step.loss)  # of equals the largest strength
+        path = iterate_path(self.strengths, 1, fit_one, loss, fell_behind)
+        best = min(path, key=lambda step: (step.loss, -step.strength))  # of equals the largest strength
         return best.strength, best.found[0].log_odds
 
 

@@ -110,24 +110,33 @@ def _at(shared: _Shared, params: Floats) -> _Point:
     return _Point(params, shared.model.star_pair(params), shared.executor)
 
 
-# --- any size ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
-class AnySizeLikelihood:
-    """Rows with given scores, and what is known of their labels."""
+class _Likelihood:
+    """Rows with given scores."""
 
     model: AdjustedScores
-    known: Bytes
-    """(n, N) 1, 0, or -1 for an unknown label."""
-    weight: Floats
-    """(n,) weights omega."""
-    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
         """Length of the flat parameter vector."""
         return self.model.n_params
+
+    def _shared(self, executor: Executor, n_blocks: int) -> _Shared:
+        return _Shared(self.model.rows(slice(0, 0)), executor.inside(n_blocks))
+
+
+# --- any size ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AnySizeLikelihood(_Likelihood):
+    """Rows with given scores, and what is known of their labels."""
+
+    known: Bytes
+    """(n, N) 1, 0, or -1 for an unknown label."""
+    weight: Floats
+    """(n,) weights omega."""
+    executor: Executor = ONE_THREAD
 
     @cached_property
     def is_complete(self) -> NDArray[np.bool_]:
@@ -166,9 +175,7 @@ class AnySizeLikelihood:
             )
             together = model.pairs_of(known[complete].astype(np.float64), weight[complete])
             parts.append(_KnownRows(model, known, weight, complete, together))
-        return self.executor.place_blocks(
-            parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts)))
-        )
+        return self.executor.place_blocks(parts, self._shared(self.executor, len(parts)))
 
 
 class _KnownRows(NamedTuple):
@@ -212,21 +219,15 @@ _ANY_SIZE = BlockSum(_at, _of_known_rows, add_value_and_slope)
 
 
 @dataclass(frozen=True, eq=False)
-class FixedSizeLikelihood:
+class FixedSizeLikelihood(_Likelihood):
     """Rows with given scores and labels, each with at least one."""
 
-    model: AdjustedScores
     Y: Floats | Bytes
     """(n, N) 0/1."""
     k: Ints
     weight: Floats
     """(n,) weights omega."""
     executor: Executor = ONE_THREAD
-
-    @property
-    def n_params(self) -> int:
-        """Length of the flat parameter vector."""
-        return self.model.n_params
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
@@ -236,9 +237,7 @@ class FixedSizeLikelihood:
     def _held(self) -> PlacedBlocks[_Shared, _CountedRows]:
         cuts = self.model.cuts()
         parts = [_CountedRows(self.model.rows(cut), self.Y[cut], self.k[cut], self.weight[cut]) for cut in cuts]
-        return self.executor.place_blocks(
-            parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts)))
-        )
+        return self.executor.place_blocks(parts, self._shared(self.executor, len(parts)))
 
 
 class _CountedRows(NamedTuple):

@@ -1,1 +1,1 @@
-"""Sums over matchings on a GPU; every module here needs torch, and nothing imports one before it is asked for."""
+"""Sums over matchings on a GPU; every module here needs torch, and none is imported before it is used."""

@@ -25,7 +25,7 @@ torch: Any = import_module("torch")
 MOST_ROWS = 36
 """Sums over 2^35 signs take seconds; every further row twice as long."""
 MOST_ROUNDING_OF_MANY = 1e-8
-"""From 23 rows on the subsets take far longer than the signs: more rounding is let pass, and said in ``error``."""
+"""From 23 rows on the subsets take far longer than the signs: more rounding is accepted; ``error`` has it."""
 LOW = 14
 """Low columns at most: 2^14 sign vectors per program."""
 _FEW_SUBSETS, _DUALS_FROM, _SMALL, _SWEEPS = 22, 17, 1e-200, 10

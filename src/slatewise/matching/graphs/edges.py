@@ -2,8 +2,8 @@
 
     w(y) = sum over matched rows i of w_{i, y(i)}  +  u * (number of unmatched rows)          (Petterson et al., eq. 2)
 
-A column may stay free; a row only where there is a score u for it. Parameters are one flat vector: theta, then u where
-it is learned.
+A column may stay free; a row only if there is a score u for it. Parameters are one flat vector: theta, then u if it is
+learned.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class GraphBlock:
     X: Floats
     """(B, M, N, d) features of every edge."""
     target: Ints
-    """(B, M) the column of each row, -1 where it has none."""
+    """(B, M) the column of each row, -1 if it has none."""
     weight: Floats
-    """(B,) how much each graph counts."""
+    """(B,) the weight of each graph."""
     members: Ints
-    """(B,) the graphs' places in the list they came in."""
+    """(B,) the graphs' numbers in the list that they came in."""
 
     def indicator(self, columns: Ints) -> Floats:
         """Return matchings as 0/1 matrices, (B, M, N)."""
         return indicator(columns, self.X.shape[2])
 
     def cut(self) -> list[GraphBlock]:
-        """Return blocks of so few graphs that each is soon done, by their shape alone."""
+        """Cut the graphs into small blocks, by their shape alone."""
         n_graphs, n_rows, n_columns = self.X.shape[:3]
         n = max(1, min(_BLOCK_EDGES // max(n_rows * n_columns, 1), _BLOCK_SUBSETS >> min(n_rows, n_columns)))
         if n >= n_graphs:
@@ -87,16 +87,16 @@ class EdgeScores:
 def gather_blocks(edge_features: Sequence[Floats], matches: Sequence[Ints]) -> tuple[GraphBlock, ...]:
     """Put graphs of one shape together, shapes in order of first appearance; every graph weighs 1 / their number."""
     by_shape: dict[tuple[int, ...], list[int]] = {}
-    for place, graph in enumerate(edge_features):
-        by_shape.setdefault(graph.shape, []).append(place)
+    for number, graph in enumerate(edge_features):
+        by_shape.setdefault(graph.shape, []).append(number)
     return tuple(
         GraphBlock(
-            np.stack([edge_features[place] for place in places]),
-            np.stack([matches[place] for place in places]),
-            np.full(len(places), 1.0 / len(edge_features)),
-            np.array(places, dtype=np.int64),
+            np.stack([edge_features[number] for number in numbers]),
+            np.stack([matches[number] for number in numbers]),
+            np.full(len(numbers), 1.0 / len(edge_features)),
+            np.array(numbers, dtype=np.int64),
         )
-        for places in by_shape.values()
+        for numbers in by_shape.values()
     )
 
 
@@ -108,6 +108,6 @@ def indicator(columns: Ints, n_columns: int) -> Floats:
 
 
 def feature_variance(blocks: Sequence[GraphBlock]) -> float:
-    """Return the variance of a feature over all edges, the mean of all features; 1 where nothing varies."""
+    """Return the variance of a feature over all edges, the mean of all features; 1 if nothing varies."""
     flat = np.concatenate([block.X.reshape(-1, block.X.shape[-1]) for block in blocks])
     return float(flat.var(axis=0).mean()) or 1.0

@@ -78,7 +78,7 @@ _OF_SLATES = BlockSum(_At, _of_slates, add_value_and_slope)
 
 
 def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
-    """Return where the documents of some slates stand in their most violated ranking."""
+    """Return the positions of the documents of slates in their most violated ranking."""
     from slatewise.core.numerics.assignment import linear_loss_ranking
     from slatewise.matching.kernels.slate_assignment import best_rankings
 

@@ -117,8 +117,8 @@ def _sums(scores: Floats, weights: Floats, executor: Executor) -> tuple[Floats, 
     for first in range(0, n, step):
         block = slice(first, first + step)
         # Only differences count: small numbers lose fewer digits.
-        centred = scores[block] - scores[block].mean(axis=1, keepdims=True)
-        found, marginals = log_permanents(centred[:, :, None] * weights[block][:, None, :], executor)
+        centered = scores[block] - scores[block].mean(axis=1, keepdims=True)
+        found, marginals = log_permanents(centered[:, :, None] * weights[block][:, None, :], executor)
         log_z[block] = found + scores[block].mean(axis=1) * weights[block].sum(axis=1)
         expected[block] = np.einsum("bij,bj->bi", marginals, weights[block])
     return log_z, expected
@@ -154,7 +154,7 @@ def _states(sizes: list[int]) -> int:
 
 
 class _List(NamedTuple):
-    """Rows of one list, sizes and weights of its classes, and how much it counts."""
+    """Rows of one list, sizes and weights of its classes, and its own weight."""
 
     rows: slice
     sizes: Ints

@@ -1,4 +1,4 @@
-"""Rank the documents of a query by matchings with positions: RankMatch (Petterson et al. 2009), and DORM beside it."""
+"""Rank the documents of a query by matchings with positions: RankMatch (Petterson et al. 2009), and DORM."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MOST_BY_DEFAULT = 6
-"""Documents of a slate without a given size, however many ratings there are."""
+"""The maximum number of documents of a slate whose size is not given."""
 
 
 class MatchingRanker(QueryRanker):
@@ -79,7 +79,7 @@ class MatchingRanker(QueryRanker):
     l2: float | Literal["auto"] = param(
         rules.POSITIVE | rules.one_of("auto"),
         """Weight of the regularizer ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over
-        lists, of which there must then be two.""",
+        lists; this needs at least two lists.""",
         default=0.01,
     )
     tol: float | None = param(
@@ -107,8 +107,8 @@ class MatchingRanker(QueryRanker):
     n_iter_: int = learned(rules.count(0), "The number of rounds of the longest repeat.")
     n_skipped_: int = learned(
         rules.count(0),
-        """The number of lists left out, with a warning: of a single rating, and if slates are made, of fewer rows than
-        a slate has, or with ``missing="skip"`` without one of the ratings.""",
+        """The number of lists left out, with a warning: lists of a single rating and, for slates, lists of fewer rows
+        than a slate or, with ``missing="skip"``, without one of the ratings.""",
     )
 
     def _check_learned(self) -> None:
@@ -124,7 +124,7 @@ class MatchingRanker(QueryRanker):
     def loss(
         self, X: ArrayLike | Sparse, y: ArrayLike, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> float:
-        """Return the mean loss of the slates, or whole lists, of given rows: what ``l2`` is chosen by.
+        """Return the mean loss of slates, or whole lists, of given rows; ``l2="auto"`` minimizes it on held-out lists.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Slates: few documents of one query, best first, and what each position weighs (Petterson et al. 2009, section 5.1).
+"""Slates: few documents of one query, best first, and the weights of positions (Petterson et al. 2009, section 5.1).
 
 A query of D documents gives many slates of M, each with every rating present: one document of each, the rest at random,
 in random order inside a rating. If there are more ratings than M, a slate shows M different ones. A query that lacks a
@@ -32,7 +32,7 @@ from slatewise.core.running.executor import Executor
 Part = TypeVar("Part")
 
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
-"""From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""
+"""From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their number in the query."""
 Weights: TypeAlias = "Literal['linear', 'rating'] | Sequence[float] | NDArray[np.floating]"
 """Weights of positions or of ratings, as settings have them."""
 
@@ -48,7 +48,7 @@ _SIZE = rules.count(2, MOST_DOCUMENTS) | rules.NONE
 _SIZE_TEXT = """Documents of a slate, 2 to 20. None: the number of different ratings, at most 6. Every slate shows all
 ratings of its query if they fit, otherwise ``size`` different ones."""
 _WEIGHTS = rules.one_of("linear", "rating") | rules.vector("finite numbers")
-_WEIGHTS_TEXT = """What positions weigh: ``size - 1, .., 1, 0``; the rating of the document there; or ``size`` numbers
+_WEIGHTS_TEXT = """Weights of positions: ``size - 1, .., 1, 0``; the rating of the document there; or ``size`` numbers
 that never grow."""
 _TIES = rules.one_of("random", "marginal")
 _TIES_TEXT = """Documents of equal rating come in random order, or the likelihood sums over all their orders. That sum
@@ -92,7 +92,7 @@ class WholeQueries(Settings, shorthand="whole"):
 
     rating_weights: Weights = param(
         _WEIGHTS,
-        """What ratings weigh: their number, from 0 for the smallest; the rating itself; or one number per rating, the
+        """Weights of ratings: their number, from 0 for the smallest; the rating itself; or one number per rating, the
         best rating first, never growing.""",
         default="linear",
     )
@@ -121,7 +121,7 @@ class RatedLists:
     ratings: Floats
     offsets: Ints
     weight: Floats | None = None
-    """How much each list counts; None: all alike."""
+    """The weight of each list; None: ones."""
 
     @classmethod
     def of(cls, X: Features, ratings: Floats, offsets: Ints, weight: Floats | None = None) -> RatedLists:
@@ -135,12 +135,12 @@ class RatedLists:
 
     @property
     def weights(self) -> Floats:
-        """How much each list counts."""
+        """The weight of each list."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
     @property
     def row_weights(self) -> Floats:
-        """How much the list of each row counts."""
+        """The weight of the list of each row."""
         return np.repeat(self.weights, np.diff(self.offsets))
 
     def part(self, chosen: Ints) -> RatedLists:
@@ -220,7 +220,7 @@ def whole_lists(
 
 @dataclass(frozen=True, eq=False)
 class SlateTable:
-    """Rows of the lists, best first, one slate per row; equal slates stand once and count ``share``."""
+    """Rows of the lists, best first, one slate per row; equal slates are there once and count ``share``."""
 
     rows: Ints
     """(B, M)"""
@@ -289,7 +289,7 @@ def drawn_slates(share: float, ratings: Floats, size: int, rng: np.random.Genera
 
 
 def all_slates(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
-    """Return every slate of a query that shows as many ratings as it can."""
+    """Return every slate of a query with the maximum number of different ratings."""
     del rng  # nothing is drawn
     starts = np.flatnonzero(np.diff(ratings, prepend=-np.inf))
     of_rating = np.split(np.arange(len(ratings)), starts[1:])
@@ -307,7 +307,7 @@ def all_slates(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
 
 
 def _mixes(numbers: list[int], size: int, shown: int) -> Iterator[tuple[int, ...]]:
-    """How many documents of each rating: ``size`` in all, of exactly ``shown`` ratings."""
+    """Yield the numbers of documents of each rating: ``size`` in all, of exactly ``shown`` ratings."""
     if not 0 <= shown <= min(len(numbers), size):
         return
     if not numbers:

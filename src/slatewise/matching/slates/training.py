@@ -82,7 +82,7 @@ class Task:
     weights: Floats | None
     """c of each position, best first, or of each rating of whole lists, rising; None: the rating of the document."""
     size: int | None = None
-    """Documents of a slate, and the fewest of a list; None: whole lists."""
+    """Documents of a slate, and the minimum of a list; None: whole lists."""
     draw: Draw | None = None
     """Draws slates; None: whole lists."""
     marginal: bool = False

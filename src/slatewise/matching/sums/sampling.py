@@ -32,7 +32,7 @@ MOST_STATES = 1 << 22
 MOST_TRIES = 1000
 """Huber-Law gives up after this many rejections per sample, and a million on top."""
 MOST_WALKED = 50
-"""The chain gives up when fewer than one in so many of its steps are at possible matchings."""
+"""The chain gives up if fewer than one in this number of its steps is at a possible matching."""
 _NOTHING = 40.0  # exp(-40) of p is too little to be drawn
 _SWEEPS = 200
 

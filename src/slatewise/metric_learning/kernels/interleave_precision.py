@@ -1,11 +1,11 @@
-"""The most violated ranking for precision at k, and for the error of k nearest neighbours.
+"""The most violated ranking for precision at k, and for the error of k nearest neighbors.
 
     precision: Delta(t) = 1 - t / min(k', P),    knn: Delta(t) = 1 where t <= k'/2, else 0,    k' = min(k, P + N)
 
 t counts relevant items among the first k', b = k' - t irrelevant ones. Given t, the best ranking is the one by score
 with its boundary shifted: m_i = min(ahead_i, b) for i <= t and max(ahead_i, b) for i > t. Each t costs O(1).
 
-Nearest neighbours vote; a draw counts as an error, and so does a list with too few relevant items to win.
+Nearest neighbors vote; a draw counts as an error, and so does a list with too few relevant items to win.
 """
 
 from __future__ import annotations

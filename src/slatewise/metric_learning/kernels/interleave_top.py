@@ -8,7 +8,7 @@ Its score is compared with that of the ranking by score, m = ahead, in units of 
 
     sum_i h_i(m_i) - h_i(ahead_i),    h_i(m) = 2 (c_m - m s_i),    c_m = v_1 + .. + v_m
 
-The i that move to the same m are neighbours, so prefix sums give them all at once; and only the front of the
+The i that move to the same m are neighbors, so prefix sums give them all at once; and only the front of the
 irrelevant items is ever sorted, the others are looked up among the relevant ones.
 """
 
