@@ -33,7 +33,7 @@ ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "lists", "feature", "documents"),
     "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "label sets", "cstar-margin", "labels", True),
     "CStarRanker": Row("slatewise.cstar.ranker", "label sets", "cstar", "labels", True),
-    "CollaborativeRanker": Row("slatewise.collaborative.ranker", "interactions", "collaborative"),
+    "CollaborativeRanker": Row("slatewise.collaborative.ranker", "interactions", "collaborative", "items"),
     "GraphMatcher": Row("slatewise.matching.graphs.matcher", "graphs"),
     "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "feature pairs", "latent-features", "items"),
     "LatentRanker": Row("slatewise.latent.ranker", "pairs", "latent", "items"),
