@@ -122,4 +122,4 @@ def test_answers_without_lists():
     assert none.lists() == []
     assert none.to_dict() == {}
     assert len(none.to_frame("polars")) == 0
-    assert repr(none) == "0 lists with 0 places in all"
+    assert repr(none) == "0 lists with 0 items in all"

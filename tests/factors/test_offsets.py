@@ -13,8 +13,8 @@ from slatewise.factors.pairs import hold_out_owners
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend import SessionBlend
 from slatewise.sessions.estimator import scorer_of, with_further
-from slatewise.sessions.problem import cross_fitted, further_levels, session_pairs
-from slatewise.sessions.sparse_scores import levels_of
+from slatewise.sessions.problem import cross_fitted, further_scores, session_pairs
+from slatewise.sessions.sparse_scores import normalized_scores
 
 BASES = [SessionNeighbors(k=20), SessionCooccurrence(window=4), SessionBlend(k=20, window=4)]
 KNOTS = np.linspace(0, 1, N_KNOTS)
@@ -94,7 +94,7 @@ def test_levels_are_those_of_the_best_scores(monkeypatch, base, depth):
     base.fit(sessions)
     asked = [one[:3].tolist() for one in sessions[:9]] + [[]]
     queries = SessionQueries.of([*asked[:-1], asked[0]], base.item_ids_)
-    found = as_table(levels_of(scorer_of(base), queries, Executor(1)), 25)
+    found = as_table(normalized_scores(scorer_of(base), queries, Executor(1)), 25)
     scores = np.maximum(base.scores([*asked[:-1], asked[0]], base.item_ids_), 0)
     order = np.argsort(-scores, axis=1, kind="stable")
     np.put_along_axis(scores, order[:, depth:], 0, axis=1)
@@ -122,7 +122,8 @@ def test_no_base_has_seen_what_it_is_asked_in_training(base):
         if validation is not None:
             kept_out[pairs.owners[validation.queries]] = True
         assert not table[:, [np.flatnonzero(pairs.item_ids == f"own{s}")[0] for s in np.flatnonzero(kept_out)]].any()
-    seen = as_table(levels_of(scorer_of(fitted), SessionQueries.of([sessions[0][:1]], pairs.item_ids), Executor(1)), 80)
+    queries = SessionQueries.of([sessions[0][:1]], pairs.item_ids)
+    seen = as_table(normalized_scores(scorer_of(fitted), queries, Executor(1)), 80)
     assert seen.any()
 
 
@@ -135,7 +136,7 @@ def test_further_sessions_are_scored_before_they_are_learnt_from():
 
     bags = pairs.bags._replace(items=np.searchsorted(together, pairs.item_ids)[pairs.bags.items])
     further = replace(pairs, bags=bags, item_ids=together)
-    found = as_table(further_levels(base, further, np.array([1, 3, 4]), Executor(1)), 5)
+    found = as_table(further_scores(base, further, np.array([1, 3, 4]), Executor(1)), 5)
     expected = np.maximum(base.scores([["b"]], ["b", "d", "f"]), 0)
     assert not found[0].any()  # a is new
     np.testing.assert_allclose(found[1, [1, 3, 4]], np.log1p(9 * expected[0] / expected.max()) / np.log(10), rtol=1e-6)

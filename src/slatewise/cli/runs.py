@@ -19,7 +19,7 @@ from slatewise.cli.inputs import (
     is_table_of_text,
 )
 from slatewise.cli.options import DEFAULT_DATA, DataOptions
-from slatewise.cli.tasks import Judgements, require_no_catalogue, task_named
+from slatewise.cli.tasks import Judgements, Task, task_named
 from slatewise.data import read_qrels
 from slatewise.data.records import Run
 from slatewise.metrics.evaluate import Ends, evaluate_with_ends
@@ -47,13 +47,17 @@ def judgements_for(
         system = "cstar"
     if system is None and options.events:
         system = "sessions"
-    if system is None and options == DEFAULT_DATA and is_qrels(data):
-        require_no_catalogue(catalogue)
+    task: Task | None = None
+    if system is not None or options != DEFAULT_DATA or not is_qrels(data):
+        if system is None and Path(data).exists() and not Path(data).is_file():
+            expected = "expected a plain file, because judgements are looked at twice"
+            raise ValueError(f"{data}: {expected}, found something else")
+        task = task_named(_system_of(run, data) if system is None else system).reading(options)
+    if catalogue is not None and (task is None or "catalogue" not in task.takes):
+        raise ValueError("--catalogue: expected with rows that have classes, for metric, only")
+    if task is None:
         return Judgements(read_qrels(data))
-    if system is None and Path(data).exists() and not Path(data).is_file():
-        raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
-    task = task_named(_system_of(run, data) if system is None else system)
-    judgements = task.reading(options).judgements(data, catalogue)
+    judgements = task.judgements(data, catalogue)
     if judgements.n_rows is not None:
         known = {str(row) for row in range(judgements.n_rows)}
         strange = next((name for name in run.doc_ids.tolist() if name not in known), None)

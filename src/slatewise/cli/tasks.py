@@ -115,7 +115,7 @@ class Task(ABC):
     filters: FilterOptions = field(default=NO_FILTERS, compare=False)
 
     takes: ClassVar[frozenset[str]] = frozenset()
-    """Options of this kind of data: header, weight, tags, events, filters."""
+    """Options of this kind of data: header, weight, tags, events, filters, catalogue."""
 
     def make(self, params: Sequence[str]) -> Any:
         """Build the estimator with ``name=value`` parameters (JSON values, or plain text).
@@ -165,7 +165,7 @@ class Task(ABC):
         """Measure the model on the data."""
 
     @abstractmethod
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Read the relevant documents of a run; ``catalogue`` is the file that fit read, for rows with classes."""
 
 
@@ -188,9 +188,8 @@ class DocumentTask(Task):
         scores = model.predict(_features(rows))
         return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the grades of every query's documents."""
-        require_no_catalogue(catalogue)
         return Judgements(read_grades(data))
 
 
@@ -233,9 +232,8 @@ class LabelTask(Task):
             values.append(measure(relevance, _finite_scores(model, X, k), ids=rows.label_names))
         return values
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the labels of every row; rows without id are named from 0."""
-        require_no_catalogue(catalogue)
         return Judgements(_labels_of_rows(data, self.options))
 
     def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
@@ -257,6 +255,8 @@ class LabelTask(Task):
 class ExampleTask(Task):
     """Rows with classes: every row of the data ranks the rows of the training data."""
 
+    takes = frozenset({"catalogue"})
+
     def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on rows with classes."""
         rows = read_classes(data, part=Part.TRAIN)
@@ -277,7 +277,7 @@ class ExampleTask(Task):
         ids = np.arange(len(model.catalogue_labels_)).astype(np.str_)
         return [measure(relevance.astype(np.float64), scores, ids=ids) for measure in measures]
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the rows of a row's own class: those of ``catalogue``, by default of the data."""
         classes = read_classes(data, part=Part.TEST).y.astype(np.str_)
         own = read_classes(catalogue or data, part=Part.TRAIN).y.astype(np.str_)
@@ -313,9 +313,8 @@ class PairTask(Task):
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
         return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the observed items of each query, all of which count; or the labels of rows, named from 0."""
-        require_no_catalogue(catalogue)
         if has_labels(data):
             return Judgements(_labels_of_rows(data))
         return Judgements(self._observed(data), missing="zero")
@@ -358,9 +357,8 @@ class FeatureTask(Task):
         scores, relevance = model.scores(rows.X, model.item_ids_), rows.Y.toarray()
         return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the labels of rows, named from 0."""
-        require_no_catalogue(catalogue)
         return Judgements(_labels_of_rows(data))
 
     def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
@@ -406,9 +404,8 @@ class SessionTask(Task):
                 totals[number] += measure.per_list(hits, found.scores.reshape(-1), owners).sum()
         return (totals / len(prefixes)).tolist()
 
-    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+    def judgements(self, data: str, catalogue: str | None = None) -> Judgements:
         """Return the items of each session, by its name: those that came next after the sessions of the run."""
-        require_no_catalogue(catalogue)
         sessions = read_session_log(data, self.options, Part.TEST)
         names = np.repeat(_names(sessions), np.diff(sessions.offsets))
         items = sessions.items[sessions.offsets[0] : sessions.offsets[-1]]
@@ -454,12 +451,6 @@ def fit_arguments(estimator: Any, checkpoint: Path | None) -> dict[str, Any]:
         raise ValueError(f"--checkpoint: expected an estimator that takes one, found {type(estimator).__name__}")
     run = {"callbacks": [tell], "checkpoint": checkpoint}
     return {name: value for name, value in run.items() if name in known}
-
-
-def require_no_catalogue(catalogue: str | None) -> None:
-    """Refuse ``--catalogue`` with data that has none."""
-    if catalogue is not None:
-        raise ValueError("--catalogue: expected with rows that have classes, for metric, only")
 
 
 def _names(sessions: Sessions) -> Ids:

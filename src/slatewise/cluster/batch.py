@@ -319,7 +319,7 @@ def _rank_partition(job: RankJob, partition: tuple[int, Any]) -> None:
     columns = {
         "qid": found.query_ids[starts],
         "doc_id": found.ids.reshape(-1),
-        "rank": (found.places() + 1).astype(np.int32),
+        "rank": (found.positions() + 1).astype(np.int32),
         "score": found.scores.reshape(-1),
     }
     with atomic_path(_part(Path(job.out), number)) as temporary:

@@ -25,11 +25,11 @@ Float: TypeAlias = NDArray[np.floating[Any]]
 Features: TypeAlias = "Float | csr_array"
 BLOCK_BYTES = 1 << 22
 LARGEST = 1e50
-"""Weights beyond, of either sign, are refused: a product of six of them stays in range, and every float32 is below."""
+"""The largest weight, of either sign: a product of six of them stays in range, and every float32 is below."""
 
 
 def real(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array of real numbers as they come; complex numbers, texts, objects and ragged lists are refused."""
+    """Return an array of real numbers of any dtype; complex numbers, texts, objects and ragged lists are an error."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -40,7 +40,7 @@ def real(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def real_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return real numbers of any shape as C-contiguous float64: NaN and infinities too, for a caller that looks."""
+    """Return real numbers of any shape as C-contiguous float64, with NaN and infinities."""
     array = real(name, values)
     with np.errstate(over="ignore"):  # a long double beyond float64 is an infinity
         return array.astype(np.float64, order="C", copy=False)
@@ -61,7 +61,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def require_in_range(name: str, values: Float) -> None:
-    """Refuse NaN, infinities and numbers larger than :data:`LARGEST` in an array of any shape."""
+    """Raise ValueError for NaN, infinities and numbers larger than :data:`LARGEST` in an array of any shape."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest <= LARGEST:  # false for NaN
         return
@@ -95,7 +95,7 @@ def feature_rows(name: str, values: ArrayLike | Sparse) -> Features:
 
 
 def require_finite(name: str, values: Float, place: Callable[[int], str]) -> None:
-    """Refuse NaN and infinities in a 2-D array; ``place`` puts the row into words."""
+    """Raise ValueError for NaN and infinities in a 2-D array; ``place`` describes a row."""
     finite = np.isfinite(values)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
@@ -104,7 +104,7 @@ def require_finite(name: str, values: Float, place: Callable[[int], str]) -> Non
 
 
 def require_finite_entries(name: str, matrix: csr_array) -> None:
-    """Refuse NaN and infinities among the stored entries."""
+    """Raise ValueError for NaN and infinities among the stored entries."""
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):
         raise ValueError(f"{name}: expected finite numbers, found {matrix.data[bad[0]]} at {_entry(matrix, bad[0])}")
@@ -133,7 +133,7 @@ def _entry(matrix: csr_array, position: int) -> str:
 
 
 def check_offsets(offsets: Ints, n_rows: int) -> None:
-    """Refuse offsets that do not run from 0 to ``n_rows`` without going back."""
+    """Raise ValueError unless offsets ascend from 0 to ``n_rows``."""
     if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_rows:
         raise ValueError(f"offsets: expected numbers from 0 to {n_rows}, found {offsets}")
     back = np.flatnonzero(offsets[1:] < offsets[:-1])
@@ -160,7 +160,7 @@ def sparse_range(matrix: csr_array, rows: slice) -> csr_array:
 
 
 def bytes_before(features: Features | None, n_rows: int) -> Ints:
-    """Return how many bytes of features stand before each row, and after the last; 8 per row where there are none."""
+    """Return the number of bytes of features before each row and after the last; 8 per row without features."""
     if features is None:
         return 8 * np.arange(n_rows + 1, dtype=np.int64)
     if isinstance(features, np.ndarray):
@@ -195,9 +195,9 @@ _PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 def sparse_rows(name: str, values: object) -> csr_array | None:
     """Return a SciPy sparse matrix or array of any format as CSR, or None for everything else.
 
-    Entries keep their order, and may come twice in a row, except where the format itself adds them up (COO): callers to
-    whom that matters ask ``has_canonical_format``, which is worked out anew. The arrays are shared with the matrix
-    where they can be.
+    Entries keep their order, and may occur twice in a row, except where the format itself adds them up (COO): callers
+    that need unique entries check ``has_canonical_format``, which is computed anew. The arrays are shared with the
+    matrix where they can be.
 
     Raises
     ------
@@ -257,10 +257,6 @@ def _compressed(name: str, matrix: Any) -> csr_array:
     return checked if matrix.format == "csr" else checked.tocsr()
 
 
-def _coordinates(name: str, matrix: Any) -> csr_array:
-    return _from_places(name, matrix.shape, np.asarray(matrix.data), matrix.row, matrix.col)
-
-
 def _dictionary(name: str, matrix: Any) -> csr_array:
     places = np.array(list(matrix.keys()), dtype=object).reshape(-1, 2)
     rows, columns = (np.array(places[:, side].tolist() or np.empty(0, dtype=np.int64)) for side in (0, 1))
@@ -305,7 +301,7 @@ _READERS: dict[str, Callable[[str, Any], csr_array]] = {
     "csr": _compressed,
     "csc": _compressed,
     "bsr": _compressed,
-    "coo": _coordinates,
+    "coo": lambda name, matrix: _from_places(name, matrix.shape, np.asarray(matrix.data), matrix.row, matrix.col),
     "dok": _dictionary,
     "dia": _diagonals,
     "lil": _lists,

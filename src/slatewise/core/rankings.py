@@ -1,4 +1,4 @@
-"""What every ``rank`` returns: for every query its list, best first."""
+"""The answer of every ``rank``: for every query its list, best first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from slatewise.core.errors import Skipped
 from slatewise.core.groups import group_rows
 
 Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
-_SHOWN_LISTS, _SHOWN_PLACES = 5, 5
+_SHOWN_LISTS, _SHOWN_ITEMS = 5, 5
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A system's answer: row i says that list ``qid[i]`` got document ``doc_ids[i]`` with ``scores[i]``."""
+    """The answer of a system: in row i, list ``qid[i]`` has document ``doc_ids[i]`` with ``scores[i]``."""
 
     qid: NDArray[np.str_]
     doc_ids: NDArray[np.str_]
@@ -36,15 +36,15 @@ class Rankings:
     Attributes
     ----------
     query_ids
-        What each query is called: its name where names were given, else its number.
+        The name of each query, or its number if it has none.
     ids, scores
-        What each place holds, and how it scores: matrices (queries, places) where all lists are equally long; else list
+        The item at each position and its score: matrices (queries, positions) if all lists are equally long; else list
         after list, each from ``offsets[i]`` to ``offsets[i + 1]``.
     offsets
         None with matrices.
     nothing_known
-        Marks sessions of which the ranker knows no item, and ids that fit never saw, so that the list is the same for
-        everybody; None where no query is like that, or where a ranker has no such answer.
+        Marks sessions without an item that the ranker knows, and ids that are new since fit: they all get the same
+        list. None if there is no such query, or if a ranker does not report it.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Rankings:
         offsets: NDArray[np.int64],
         nothing_known: NDArray[np.bool_] | None = None,
     ) -> Rankings:
-        """Return lists that stand one after the other; as matrices where they are equally long."""
+        """Return lists from flat arrays; as matrices if they are equally long."""
         sizes = np.diff(offsets)
         if len(sizes) and (sizes == sizes[0]).all():
             shape = len(sizes), int(sizes[0])
@@ -87,12 +87,12 @@ class Rankings:
 
     def __repr__(self) -> str:
         sizes = np.diff(self._starts())
-        long = f"of {sizes[0]}" if self.offsets is None and len(sizes) else f"with {sizes.sum()} places in all"
+        long = f"of {sizes[0]}" if self.offsets is None and len(sizes) else f"with {sizes.sum()} items in all"
         lines = [f"{len(self)} {'list' if len(self) == 1 else 'lists'} {long}"]
         for index in range(min(len(self), _SHOWN_LISTS)):
-            places = zip(self[index][:_SHOWN_PLACES].tolist(), self.list_scores(index).tolist(), strict=False)
+            places = zip(self[index][:_SHOWN_ITEMS].tolist(), self.list_scores(index).tolist(), strict=False)
             shown = ", ".join(f"{name} ({score:.4g})" for name, score in places)
-            more = ", ..." if sizes[index] > _SHOWN_PLACES else ""
+            more = ", ..." if sizes[index] > _SHOWN_ITEMS else ""
             lines.append(f"{self.query_ids[index]}: {shown}{more}")
         return "\n".join([*lines, "..."] if len(self) > _SHOWN_LISTS else lines)
 
@@ -105,24 +105,24 @@ class Rankings:
         return self.scores[self._place(index)]
 
     def top(self, k: int) -> Rankings:
-        """Keep the best k of every list (all of a shorter one)."""
+        """Return the best k of every list; shorter lists stay whole."""
         if k != int(k) or k < 1:
-            raise ValueError(f"k: expected a whole number of places >= 1, found {k}")
+            raise ValueError(f"k: expected a whole number >= 1, found {k}")
         starts = self._starts()
         sizes = np.diff(starts)
         kept = np.minimum(sizes, min(int(k), int(starts[-1])))
-        best = self.places() < np.repeat(kept, sizes)
+        best = self.positions() < np.repeat(kept, sizes)
         offsets = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
         ids, scores = self.ids.reshape(-1)[best], self.scores.reshape(-1)[best]
         return Rankings.of_lists(self.query_ids, ids, scores, offsets, self.nothing_known)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How long each list is."""
+        """The length of each list."""
         return np.diff(self._starts())
 
-    def places(self) -> NDArray[np.int64]:
-        """Return where in its list each of the flat ids stands, from 0."""
+    def positions(self) -> NDArray[np.int64]:
+        """Return the position of each of the flat ids in its list, from 0."""
         starts = self._starts()
         return np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))
 
@@ -135,7 +135,7 @@ class Rankings:
         }
 
     def to_run(self, tag: str = "slatewise") -> Run:
-        """Return what :func:`slatewise.data.write_run` writes and :func:`slatewise.metrics.evaluate_run` judges."""
+        """Return a run, for :func:`slatewise.data.write_run` and :func:`slatewise.metrics.evaluate_run`."""
         return Run(
             np.repeat(self.query_ids.astype(np.str_), np.diff(self._starts())),
             self.ids.reshape(-1).astype(np.str_),
@@ -156,7 +156,7 @@ class Rankings:
         columns = {
             "query": np.repeat(self.query_ids, np.diff(self._starts())),
             "id": self.ids.reshape(-1),
-            "rank": self.places() + 1,
+            "rank": self.positions() + 1,
             "score": self.scores.reshape(-1),
         }
         return nw.from_dict(columns, backend=backend or _installed_frames()).to_native()
@@ -198,12 +198,12 @@ def rank_rows(
     qid, group
         The list of each row, or how many rows each list has; neither: all rows are one list.
     names
-        What each row is called; default: its number.
+        The name of each row; default: its number.
 
     Examples
     --------
     >>> rank_rows(np.array([0.1, 0.9, 0.5]), ["a", "b", "a"])
-    2 lists with 3 places in all
+    2 lists with 3 items in all
     a: 2 (0.5), 0 (0.1)
     b: 1 (0.9)
     """

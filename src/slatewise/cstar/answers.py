@@ -1,4 +1,4 @@
-"""How a fitted c-star answers: by the best or most probable sets of k labels, or by sets of any size; and why.
+"""Predictors of a fitted c-star, by sets of k labels or by sets of any size, and explanations.
 
 Both return how much each label belongs in (margins) and which labels to list. Sets of any size need no number of
 labels: a given one only cuts lists, and no number of positive answers is too large.
@@ -56,7 +56,7 @@ class LabelLists(NamedTuple):
 
 
 class Predictor(Protocol):
-    """A way to answer."""
+    """Makes margins and lists of scored rows."""
 
     def margins(self, rows: ScoredRows, executor: Executor) -> Floats:
         """Return how much each label belongs in, (n, N)."""
@@ -73,7 +73,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FixedSizePredictor:
-    """Answers by the best sets of exactly k labels."""
+    """Predicts by the best sets of exactly k labels."""
 
     size: int
     """The default k."""
@@ -113,7 +113,7 @@ _DECISION = rules.one_of(*DECISIONS)
 
 @dataclass(frozen=True, eq=False)
 class AnySizePredictor:
-    """Answers by sets of any size."""
+    """Predicts by sets of any size."""
 
     size: int
     """The default number of labels to list."""
@@ -165,7 +165,7 @@ class AnySizePredictor:
 
 
 def top_k_unknown_count(predictor: Predictor, rows: ScoredRows, counts: Ints, executor: Executor) -> Ints:
-    """Return the first labels by margins that do not use the number of labels of each row, row after row."""
+    """Return the first labels of each row by margins that do not use their number, row after row."""
     order = np.lexsort((-rows.scores, -predictor.margins(rows, executor)), axis=1)
     return Selection.of(order, rows.scores, counts).items
 
@@ -211,15 +211,15 @@ class Explanation:
     """For row n and its r-th best label: which label, its unary score, and the part of every core label."""
 
     labels: NDArray[Any]
-    """(n, k) selected labels, best first: their names where they have some."""
+    """(n, k) selected labels, best first: their names if they have any."""
     own: Floats
     """(n, k) score of the label by itself."""
     own_rank: Ints
-    """(n, k) rank of the label by its own score alone, from 1: larger than k where pairs brought it in."""
+    """(n, k) rank of the label by its own score alone, from 1: larger than k if pairs brought it in."""
     core: NDArray[Any]
-    """(C,) core labels, called as in ``labels``."""
+    """(C,) core labels, named as in ``labels``."""
     pairs: Floats
-    """(n, k, C) what core label ``core[c]`` gave, 0 where it is not selected."""
+    """(n, k, C) what core label ``core[c]`` added, 0 if it is not selected."""
 
 
 def explain_selection(scores: Floats, pair: Floats, core: Ints, selected: Ints) -> Explanation:

@@ -1,9 +1,9 @@
-"""Which labels to put into the core: greedily, those that say most about all others together.
+"""Choosing the core labels greedily: the labels that say most about all others together.
 
     next = argmax over c of   sum over the other labels i of  I( z_i ; z_core, z_c )
 
 The joint of the core is a table of its 2^C settings, counted over the training rows by weight, with half a count added
-to every cell, so that a setting seen once does not look like knowledge.
+to every cell, so that a setting seen once does not count as evidence.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Counts:
     """(n,) in ascending order."""
     weight: Floats
     rows: Ints
-    """(S,) how many rows have the setting."""
+    """(S,) the number of rows with the setting."""
     total: Floats
     """(S,) their weight."""
     ones: Floats

@@ -243,7 +243,7 @@ class CStarMarginRanker(StarRanker):
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _check_together(self, checkpoint: Path) -> None:
-        """Check the parameters, and those that go together."""
+        """Check the parameters, alone and together."""
         rules.check(self)
         if isinstance(self.C, str) and self.C_pair is not None:
             raise ValueError(f"C_pair: expected None with C='auto', which chooses it too, found {self.C_pair!r}")

@@ -104,7 +104,7 @@ def refuse_unknown(known: Bytes) -> None:
 
 
 def split_unknown(y: Any) -> tuple[Any, Bools | None]:
-    """Return a matrix of labels with 0 for NaN and -1, and where these were; anything else as it is, and None.
+    """Return a matrix of labels with 0 for NaN and -1, and where these were; anything else unchanged, and None.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
 
 
 def core_of(core: Any, names: NDArray[Any], largest: int | None = None) -> int | Ints:
-    """Return the number of core labels, or which they are, by number; ``largest`` is the largest allowed number.
+    """Return the number of core labels, or which, by number; at most ``largest`` of them.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def column_spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
 
 
 def peak_unit(peak: Floats, largest: Floats) -> Floats:
-    """Return the largest distance from the centre in each column, 1 of those that are constant apart from rounding."""
+    """Return the largest distance from the center in each column, 1 of those that are constant apart from rounding."""
     return np.where(peak > _ROUNDING * largest, peak, 1.0)
 
 

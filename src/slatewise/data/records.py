@@ -257,7 +257,7 @@ class Prefixes:
 
 
 class _LabelNames:
-    """A field that holds the names of labels, or None: then their numbers, which nobody pays for who does not look."""
+    """The names of labels, or None: then their numbers, made when they are first read."""
 
     @overload
     def __get__(self, rows: None, owner: type[MultiLabel]) -> None: ...

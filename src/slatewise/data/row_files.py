@@ -1,7 +1,7 @@
 """Files of rows, read piece by piece: row groups of Parquet, ranges of lines of SVMlight, ranges of rows of npz.
 
-A piece says where it lies and how many rows it has, and is read by itself. A format knows which of a file's columns are
-features, labels and query ids; all files of a source have one format.
+A piece knows its place in a file and its number of rows, and is read by itself. A format knows which columns of a file
+are features, labels and query ids; all files of a source have one format.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RowGroup(NamedTuple):
     stop: int = 0
 
     def require_same(self) -> None:
-        """Raise DataError where the file is another by now: a worker may read it long after the driver did."""
+        """Raise DataError if the file has changed: a worker may read it long after the driver."""
         found = os.stat(self.path).st_size
         if found != self.n_bytes:
             expected = f"a file of {self.n_bytes} bytes, as when it was looked into"
@@ -55,16 +55,16 @@ class RowGroup(NamedTuple):
 
 
 class RowFormat(Protocol):
-    """What the columns of a file are, and how a piece is read."""
+    """The meaning of the columns of a file, and how to read a piece."""
 
     @property
     def n_features(self) -> int:
-        """How many features a row has."""
+        """The number of features of a row."""
         ...
 
     @property
     def has_labels(self) -> bool:
-        """Whether anything is known of the rows."""
+        """Whether rows have labels or relevances."""
         ...
 
     @property
@@ -74,11 +74,11 @@ class RowFormat(Protocol):
 
     @property
     def label_names(self) -> list[str] | None:
-        """What labels are called, where there is a column for each."""
+        """The names of labels, if each has a column."""
         ...
 
     def groups(self, path: str) -> list[RowGroup]:
-        """Say what the pieces of a file are; what the file lacks is an error."""
+        """Return the pieces of a file; a missing column is an error."""
         ...
 
     def features(self, group: RowGroup) -> Floats:
@@ -90,7 +90,7 @@ class RowFormat(Protocol):
         ...
 
     def labels(self, group: RowGroup) -> NDArray[Any]:
-        """Read a matrix of labels, 1, 0, or -1 for what nobody knows, or a class per row."""
+        """Read a matrix of labels, 1, 0, or -1 if unknown, or a class per row."""
         ...
 
     def ids(self, group: RowGroup) -> NDArray[Any]:

@@ -349,7 +349,7 @@ def tagged_rows(
     feature_names: Sequence[str] | None,
     skipped: Skipped,
 ) -> MultiLabel:
-    """Put rows together; labels that nobody names are the tags that occur, in order."""
+    """Put rows together; without ``label_names`` the labels are the tags that occur, in order."""
     names = sorted({tag for row in rows for tag in row.tags}) if label_names is None else list(label_names)
     ids = None if not rows or rows[0].id is None else as_ids([row.id or "" for row in rows])
     X, columns = _features(rows, feature_names)

@@ -122,7 +122,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
 def best_first(run: Run) -> tuple[Ints, Ints]:
     """Return the rows of a run query by query, best first, and the rank of each from 1."""
     rankings = rank_rows(run.scores, run.qid)
-    return rankings.ids.reshape(-1), rankings.places() + 1
+    return rankings.ids.reshape(-1), rankings.positions() + 1
 
 
 def check_run(run: Run) -> None:

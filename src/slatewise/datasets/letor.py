@@ -36,8 +36,8 @@ def load_lightgbm_example(about: About, folder: Path) -> RankingSet:
     train = read_svmlight(folder / "train.txt.xz", n_features=300)
     test = read_svmlight(folder / "test.txt.xz", n_features=300)
     test = RowsToRank(test.X, test.y, test.qid + train.qid.max(), test.doc_ids)
-    n, nobody = len(train.y), np.zeros(0, dtype=np.int64)
-    return _joined(about, [train, test], (Split(np.arange(n), nobody, np.arange(n, n + len(test.y))),))
+    n, no_rows = len(train.y), np.zeros(0, dtype=np.int64)
+    return _joined(about, [train, test], (Split(np.arange(n), no_rows, np.arange(n, n + len(test.y))),))
 
 
 def load_figures(about: About, folder: Path) -> FigureSet:

@@ -19,10 +19,10 @@ from slatewise.core.arrays import Floats
 Array: TypeAlias = NDArray[Any]
 
 Ties: TypeAlias = Literal["average", "input", "id", "worst", "best", "together"]
-"""Who comes first among items with equal scores:
+"""Which of several items with equal scores comes first:
 
 ``"average"``
-    nobody: the value is its expectation over all orders of the tied items (scikit-learn's NDCG);
+    none of them: the value is its expectation over all orders of the tied items (scikit-learn's NDCG);
 ``"input"``
     the item given first (LightGBM, XGBoost, LETOR);
 ``"id"``
@@ -30,7 +30,7 @@ Ties: TypeAlias = Literal["average", "input", "id", "worst", "best", "together"]
 ``"worst"``, ``"best"``
     the least, the most relevant item (CatBoost takes the worst);
 ``"together"``
-    nobody: tied items all enter at the last rank of their group (scikit-learn's average precision).
+    none of them: tied items all enter at the last rank of their group (scikit-learn's average precision).
 """
 Gain: TypeAlias = Literal["exp2", "linear", "positive"]
 Discount: TypeAlias = Literal["log2", "letor"]
@@ -64,7 +64,7 @@ EMPTY: dict[object, float] = {0: 0.0, 1: 1.0, "skip": float("nan")}
 
 @dataclass(frozen=True)
 class Labels:
-    """Which relevance a measure accepts; anything else is an error rather than a number nobody defined."""
+    """Which relevance a measure accepts; anything else is an error rather than an undefined number."""
 
     expected: str
     low: float = -np.inf

@@ -1,4 +1,4 @@
-"""Where each item with a non-zero relevance stands: how many score higher, how many the same. Integers only.
+"""The standing of each item with a non-zero relevance: how many score higher, how many the same. Integers only.
 
 Two engines count them, NumPy (a sort) and compiled (``kernels/standings.py``). Everything after this file is
 arithmetic on those integers, shared by both, so the choice of engine never changes a bit of a result.
@@ -37,14 +37,14 @@ class Standings:
 
 
 def standings(scored: Scored, score_type: ScoreType, engine: Engine) -> Standings:
-    """Count who stands above and beside every item with a non-zero relevance."""
+    """Count the items above and beside every item with a non-zero relevance."""
     scores = _as_type(scored.scores, score_type)
     return _engine(engine)(scores, scored.relevance, scored.offsets)
 
 
 def _engine(name: Engine) -> Callable[[Scores, Floats, Ints], Standings]:
     check_choice("engine", name, ("auto", "numpy", "compiled"))
-    # "auto" takes the kernel only once somebody has loaded it: compiling costs seconds and saves milliseconds.
+    # "auto" takes the kernel only if it is already loaded: compiling costs seconds and saves milliseconds.
     if name == "compiled" or (name == "auto" and "slatewise.metrics.kernels.standings" in sys.modules):
         return _compiled
     return _sorted
@@ -147,7 +147,7 @@ def _sorted_block(block: Block, scores: Scores, flags: Bools) -> tuple[Ints, Int
 
 
 def _compiled(scores: Scores, relevance: Floats, offsets: Ints) -> Standings:
-    # Imported here: slatewise.metrics must not load numba before somebody asks for the compiled engine.
+    # Imported here: slatewise.metrics must not load numba unless the compiled engine is used.
     from slatewise.core.running.executor import Executor
     from slatewise.metrics.kernels.standings import stand
 

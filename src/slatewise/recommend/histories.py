@@ -50,7 +50,7 @@ class SessionQueries:
     @classmethod
     def of(cls, queries: Any, item_ids: Ids, unknown: Unknown = "error") -> SessionQueries:
         """Read queries in any form, and number the items; unknown ones are an error, or left out with a warning."""
-        ids, items, starts, ends = _used(*_spans(queries))
+        ids, items, starts, ends = _spans(queries)
 
         def place_of(place: int) -> str:
             query = int(np.flatnonzero((starts <= place) & (place < ends))[0])
@@ -166,13 +166,13 @@ def _warn_of_sorted(sessions: NumberedSessions) -> None:
 
 
 def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:
-    """Return what the queries are called, ids of items, and where in them each query begins and ends."""
+    """Return the names of queries, the items of any of them, and where in these each query begins and ends."""
     if isinstance(queries, Prefixes):
-        return np.arange(len(queries)), queries.items, queries.starts, queries.ends
+        return _without_unused(np.arange(len(queries)), queries.items, queries.starts, queries.ends)
     if isinstance(queries, Sessions) or is_frame(queries):
         sessions = Sessions.of(queries)
         names = np.arange(len(sessions)) if sessions.ids is None else sessions.ids
-        return names, sessions.items, sessions.offsets[:-1], sessions.offsets[1:]
+        return _without_unused(names, sessions.items, sessions.offsets[:-1], sessions.offsets[1:])
     rows = _listed(queries)
     if _are_ids(rows):
         values = check_ids("queries", rows)
@@ -205,7 +205,7 @@ def _are_ids(rows: NDArray[Any] | list[Any]) -> bool:
     return len(rows) > 0 and isinstance(rows[0], str | Number)
 
 
-def _used(ids: Ids, items: Ids, starts: Ints, ends: Ints) -> tuple[Ids, Ids, Ints, Ints]:
+def _without_unused(ids: Ids, items: Ids, starts: Ints, ends: Ints) -> tuple[Ids, Ids, Ints, Ints]:
     """Leave out items that are in no query."""
     changes = np.bincount(starts, minlength=len(items) + 1) - np.bincount(ends, minlength=len(items) + 1)
     inside = np.cumsum(changes)[:-1] > 0

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,9 +23,11 @@ from slatewise.serve.metrics import Metrics
 from slatewise.serve.models import Models, Version
 from slatewise.serve.openapi import QUESTIONS, document
 from slatewise.serve.settings import Limits
-from slatewise.serve.supervisor import WorkerReadiness
 from slatewise.web.codec import JSON, Codec, RequestError, codec_of_answer, codec_of_request, error_of_library
 from slatewise.web.requests import BodyRefused
+
+if TYPE_CHECKING:
+    from slatewise.serve.supervisor import WorkerReadiness
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15

@@ -30,7 +30,7 @@ from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.cooccurrence import SessionCooccurrence
 from slatewise.sessions.estimator import SessionModel, fit_numbered, scorer_of, with_further
 from slatewise.sessions.neighbors import SessionNeighbors
-from slatewise.sessions.sparse_scores import SparseScorer, block_levels, blocks, query_items
+from slatewise.sessions.sparse_scores import SparseScorer, blocks, normalized_block, query_items
 from slatewise.sessions.tuning import next_items
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class BlendModel:
         """Return the items that any part scores for a block of queries, with their levels."""
         from slatewise.sessions.kernels.blend import Candidates, Named, gather
 
-        levels = list(map(block_levels, self.parts, repeat(queries)))
+        levels = list(map(normalized_block, self.parts, repeat(queries)))
         firsts = np.cumsum([0, *(len(part.items) for part in levels[:-1])])
         named = Named(
             np.stack([part.starts + first for part, first in zip(levels, firsts, strict=True)]),

@@ -27,7 +27,7 @@ from slatewise.factors.settings import TrainingSettings
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of
-from slatewise.sessions.sparse_scores import joined_levels, levels_of
+from slatewise.sessions.sparse_scores import joined_scores, normalized_scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -110,7 +110,7 @@ def session_pairs(
         following,
         weights[owners],
         numbered.item_ids,
-        bags.n_queries,
+        len(bags.starts),
         bags,
         owners,
         window,
@@ -200,15 +200,15 @@ def cross_fitted(
         numbers = np.flatnonzero(own[pairs.owners])
         if len(numbers):
             scorer = scorer_of(base, sessions.subset(others), executor)
-            parts.append(levels_of(scorer, queries[numbers], executor))
+            parts.append(normalized_scores(scorer, queries[numbers], executor))
             rows.append(numbers)
-    together, order = joined_levels(parts), np.concatenate(rows)
+    together, order = joined_scores(parts), np.concatenate(rows)
     starts, ends = np.zeros(len(queries), dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
     starts[order], ends[order] = together.starts, together.ends
     return Levels(starts, ends, together.items, together.levels)
 
 
-def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
+def further_scores(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
     """Return a base's scores of sessions that it has not learned from yet; ``known`` are its items among all."""
     places = np.full(len(pairs.item_ids), -1, dtype=np.int64)
     places[known] = np.arange(len(known))
@@ -216,5 +216,5 @@ def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executo
     numbers = places[queries.items]
     before = np.concatenate(([0], np.cumsum(numbers >= 0)))
     of_base = SessionQueries(queries.ids, numbers[numbers >= 0], before[queries.starts], before[queries.ends])
-    found = levels_of(scorer_of(base), of_base, executor)
+    found = normalized_scores(scorer_of(base), of_base, executor)
     return found._replace(items=known.astype(np.int32)[found.items])  # both ascend

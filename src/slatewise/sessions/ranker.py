@@ -59,12 +59,12 @@ from slatewise.sessions.estimator import SessionBatch, SessionModel, fit_numbere
 from slatewise.sessions.problem import (
     SessionPairs,
     check_query_features,
-    further_levels,
+    further_scores,
     session_pairs,
     session_problem,
     whole_problem,
 )
-from slatewise.sessions.sparse_scores import SparseScorer, levels_of
+from slatewise.sessions.sparse_scores import SparseScorer, normalized_scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -554,7 +554,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             raise ValueError(f"query_features: expected {expected}, found {fresh.n_features or None}")
         item_ids, old_items, pairs = fresh.among(self.item_ids_)
         base: SessionModel | None = getattr(self, "base_", None)
-        levels = None if base is None else further_levels(base, pairs, old_items, executor)
+        levels = None if base is None else further_scores(base, pairs, old_items, executor)
         problem = whole_problem(settings, pairs, levels)
         features = len(item_ids) + np.arange(self.n_query_features_)
         places = Places(np.append(old_items, features), old_items, new_are_random=False)
@@ -646,7 +646,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             nothing &= np.diff(features.indptr) == 0
         seen.warn_of_nothing_known("get the order of the biases", nothing)
         bags = query_bags(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
-        levels = None if base is None else levels_of(base, seen, executor)
+        levels = None if base is None else normalized_scores(base, seen, executor)
         make = bag_queries(
             BagParts(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )

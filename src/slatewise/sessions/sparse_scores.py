@@ -120,13 +120,13 @@ def places_of(scorer: SparseScorer, queries: SessionQueries, targets: Ints, exec
     return out
 
 
-def levels_of(scorer: SparseScorer, queries: SessionQueries, executor: Executor) -> Levels:
+def normalized_scores(scorer: SparseScorer, queries: SessionQueries, executor: Executor) -> Levels:
     """Return the levels of the best items of each query."""
     parts = [queries[rows] for rows in blocks(len(queries))]
-    return joined_levels(list(executor.map_blocks(block_levels, scorer, parts)))
+    return joined_scores(list(executor.map_blocks(normalized_block, scorer, parts)))
 
 
-def block_levels(scorer: SparseScorer, queries: SessionQueries) -> Levels:
+def normalized_block(scorer: SparseScorer, queries: SessionQueries) -> Levels:
     """Return the levels of one block of queries."""
     from slatewise.factors.kernels.base_levels import best_levels
 
@@ -139,7 +139,7 @@ def block_levels(scorer: SparseScorer, queries: SessionQueries) -> Levels:
     return Levels(offsets[:-1], offsets[1:], items[:n], levels[:n])
 
 
-def joined_levels(parts: list[Levels]) -> Levels:
+def joined_scores(parts: list[Levels]) -> Levels:
     """Put the queries of parts one after the other."""
     if not parts:
         return Levels.none(0)

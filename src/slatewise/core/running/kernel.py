@@ -1,7 +1,7 @@
 """The two decorators of compiled functions, and the notice that they compile.
 
 ``kernel`` is for all of them, ``kernel_fastmath`` for sums that may be added in any order. The first call of each takes
-seconds, and a person who waits wants to know for what.
+seconds, and the notice explains the wait.
 """
 
 from __future__ import annotations

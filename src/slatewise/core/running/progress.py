@@ -4,7 +4,7 @@
         ...
 
 A tracked loop prints nothing and costs nothing if nothing listens. The command line, and a fit that takes long and that
-a person can see, listen with :class:`Bars`.
+that shows on a terminal, listen with :class:`Bars`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def progress_bars(what: str, patience: float = PATIENCE) -> Generator[None]:
-    """Show how far the work inside is, if it takes longer than ``patience`` seconds and a person can see it.
+    """Show the progress of the work inside if it takes longer than ``patience`` seconds and a terminal shows it.
 
     Nothing is shown into a pipe, in a worker, in a thread, inside other work that shows bars, or after
     ``slatewise.set_progress(False)``.

@@ -59,7 +59,7 @@ class SubsetRows:
 
     @classmethod
     def of(cls, s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None) -> SubsetRows:
-        """Check what a user gave, see :func:`slatewise.inference.subset_marginals`."""
+        """Check arguments of users, see :func:`slatewise.inference.subset_marginals`."""
         scores, star = checked_model(s, pair, core)
         if star.n_core > MOST_CORE:
             raise ValueError(f"core: expected at most {MOST_CORE} items to sum over all settings, found {star.n_core}")
@@ -67,7 +67,7 @@ class SubsetRows:
 
     @property
     def answers(self) -> Bytes:
-        """What is known, with no rows where nothing is: as the kernels take it."""
+        """``known`` as the kernels take it: without rows if it is None."""
         return np.empty((0, self.pair.n_items), dtype=np.int8) if self.known is None else self.known
 
     def cut(self, rows: slice) -> SubsetRows:
@@ -136,7 +136,7 @@ class SubsetSums(NamedTuple):
 
 
 def subset_odds(rows: SubsetRows, executor: Executor = ONE_THREAD) -> SubsetOdds:
-    """Return log Z and log-odds, for callers that checked their input once and call often."""
+    """Return log Z and log-odds; the input is trusted."""
     star, core, rest = SubsetPair.of(rows.pair.arrays), rows.pair.arrays.core, rows.pair.arrays.rest
     log_z, log_odds = np.empty(len(rows.s)), np.empty(rows.s.shape)
 
@@ -225,7 +225,7 @@ def subset_scores(s: Floats, pair: StarPair, Y: Floats) -> Floats:
 
 
 def chances(log_odds: Floats) -> Floats:
-    """Return probabilities of log-odds: small ones to their last digit, 1 and 0 of what is known.
+    """Return the probabilities of log-odds: small ones to their last digit, 1 and 0 for known labels.
 
     Examples
     --------
@@ -358,7 +358,7 @@ _LEAST = -1000.0  # the chance of a setting with a smaller logarithm is 0
 
 
 class SubsetInformation(NamedTuple):
-    """Entropies in nats; 0 where the answer is known."""
+    """Entropies in nats; 0 for a known label."""
 
     label: Floats
     """(n, N) of each label: H(y_i)."""
@@ -369,7 +369,7 @@ class SubsetInformation(NamedTuple):
 
 
 def label_entropy(log_odds: Floats) -> Floats:
-    """Return the entropy of labels with such log-odds, for one question the cheapest guide.
+    """Return the entropy of labels by their log-odds, the cheapest guide for one question.
 
     Examples
     --------

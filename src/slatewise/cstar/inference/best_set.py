@@ -79,7 +79,7 @@ class UnprovenWarning(UserWarning):
 
 
 class Argmax(NamedTuple):
-    """What a learner needs of a block of lists."""
+    """The best lists of a block, for learners."""
 
     selected: Ints
     """(n, largest k) items in ascending order, -1 after the last."""
@@ -334,7 +334,7 @@ def _walked_marginals(lists: StarLists, executor: Executor) -> StarMarginals:
 
 
 class _Other(NamedTuple):
-    """Of each item the best score, and its bound, on the side where the best list does not have it."""
+    """For each item the best score, and its bound, on the side opposite to the best list."""
 
     score: Floats
     upper_bound: Floats

@@ -33,7 +33,7 @@ class BestSubsets(NamedTuple):
 
 
 def most_probable_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> BestSubsets:
-    """Return the set with the largest f of each row; a label that brings nothing stays out."""
+    """Return the set with the largest f of each row; a label that adds 0 stays out."""
     pair = rows.pair.arrays
     star, chosen, score = SubsetPair.of(pair), np.empty(rows.s.shape, dtype=np.bool_), np.empty(len(rows.s))
 

@@ -101,7 +101,7 @@ def all_settings(pair: StarPair) -> CoreSettings:
     bits = np.ascontiguousarray(bits[:, few_first], dtype=np.float64)
     among = 0.5 * np.einsum("as,ab,bs->s", bits, pair.arrays.inner, bits, optimize=True)
     terms = pair.arrays.outer.T @ bits
-    # Midway, so that neither end of the range leaves what exp can hold.
+    # Midway, so that neither end of the range overflows in exp.
     shift = 0.5 * (terms.max(axis=0) + terms.min(axis=0)) if len(terms) else np.zeros(len(few_first))
     with np.errstate(over="ignore"):  # the sums are then NaN, and refused
         factors = np.exp(terms - shift)
@@ -109,7 +109,7 @@ def all_settings(pair: StarPair) -> CoreSettings:
 
 
 def _decided(lists: StarLists) -> Bytes:
-    """Return what is known, and what scores far apart decide: exponentials that no number holds need no sum then.
+    """Return what is known, and what scores far apart decide: no exponential overflows then.
 
     To exchange item j for item i gains at least ``low_i - high_j``, whatever else is in the list. An item with no k
     others that come within ``_SURE`` of it is in all lists but a share of exp(-40); one that does not come as near to k
@@ -146,7 +146,7 @@ def _without_decided(s: Floats, k: Ints, known: Bytes) -> tuple[Floats, Floats]:
 
 
 def most_probable(lists: StarLists, executor: Executor = ONE_THREAD) -> Selection:
-    """Return the k items of each list with the largest log-odds, most probable first; equal ones by their score.
+    """Return the k items of each list with the largest log-odds, most probable first; ties by score.
 
     Examples
     --------

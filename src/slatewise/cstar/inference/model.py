@@ -107,7 +107,7 @@ def symmetric_pair(G: Floats, core: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class StarLists:
-    """Scores of the items of each list, the pair terms all lists share, and how many items to select.
+    """Scores of the items of each list, the pair terms all lists share, and the number of items to select.
 
     The constructor trusts its arrays; arguments of users are checked by :meth:`of`.
     """
@@ -124,7 +124,7 @@ class StarLists:
     def of(
         cls, s: ArrayLike, pair: ArrayLike, core: ArrayLike, k: ArrayLike, known: ArrayLike | None = None
     ) -> StarLists:
-        """Check what a user gave, see :func:`slatewise.inference.star_top_k`."""
+        """Check arguments of users, see :func:`slatewise.inference.star_top_k`."""
         scores, star = checked_model(s, pair, core)
         counts, given = checked_counts(k, scores.shape), checked_known(known, scores.shape)
         check_known_fits(given, counts)

@@ -1,4 +1,4 @@
-"""A c-star model over whole rankings: positions matter, not only who is in the top k.
+"""A c-star model over whole rankings: positions matter, not only membership in the top k.
 
     f(Pi) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j + sum_i linear[i, pos_i],    t_i = c[pos_i]
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_PLACEMENTS = 100_000
-"""More ways to place the core items than this are refused."""
+"""The maximum number of ways to place the core items."""
 
 
 @dataclass(frozen=True, eq=False)

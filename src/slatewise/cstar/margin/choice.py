@@ -37,7 +37,7 @@ _TOLERANCE, _ROUNDS = 1e-2, 60  # a rough fit is enough to choose by
 
 
 class Choice(NamedTuple):
-    """The chosen C and rho, and what validation measured; C = 0 leaves given scores as they are."""
+    """The chosen C and rho, and the mean break-even precision of validation; C = 0 leaves given scores as they are."""
 
     C: float
     rho: float
@@ -84,10 +84,10 @@ def held_out_precision(hinge: StarHinge, solver: Solver, settings: Settings) -> 
 
 
 def pair_unit(problem: StarProblem) -> float:
-    """Return what a weight of G's regularizer is counted in.
+    """Return the unit of the weights of G's regularizer.
 
-    A path of C is divided by the squared length of a row, and what G is allowed with it: longer rows would leave less
-    to the pairs. Given scores have a length of their own, that of a loss, and the constant feature doubles others.
+    A path of C is divided by the squared length of a row, and so is the room for G: longer rows would leave less to the
+    pairs. Given scores have a length of their own, that of a loss, and the constant feature doubles others.
     """
     return 1.0 if problem.offset is not None else 2.0 / _scale(problem)
 

@@ -132,7 +132,7 @@ class Corners(NamedTuple):
     """(n, largest k) items in ascending order, -1 after the last."""
     loss: Floats
     bound: Floats
-    """max of loss + f, or inference's own bound on it where it stopped early."""
+    """The maximum of loss + f, or the bound of inference if it stopped early."""
 
 
 class _Point(NamedTuple):

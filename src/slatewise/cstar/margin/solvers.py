@@ -41,7 +41,7 @@ Tell: TypeAlias = "Callable[[Round, DualState | None], None]"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the solvers share; ``rho = C / C_pair`` weighs the regularizer of G."""
+    """Settings of every solver; ``rho = C / C_pair`` weighs the regularizer of G."""
 
     C: float
     rho: float
@@ -72,7 +72,7 @@ def regularizer_weights(problem: StarProblem, rho: float) -> Floats:
 BATCH = 64
 """Lists that share one inference call: larger is faster per list, but later ones see older parameters."""
 CACHE = 16
-"""Corners kept per list at first; doubled when a list needs all of its own."""
+"""Corners kept per list at first; doubled when all corners of a list are in use."""
 MAX_CACHED_EPOCHS = 40
 STEPS = 8
 """Pair steps per list and pass."""
@@ -80,7 +80,7 @@ STEPS = 8
 
 @dataclass(eq=False)
 class DualState:
-    """Everything the learner needs to go on: parameters, and the corners and weights of every list."""
+    """The state of the learner: parameters, and the corners and weights of every list."""
 
     params: Floats
     corners: NDArray[np.int32]
@@ -113,7 +113,7 @@ class DualState:
         return CornerCache(self.corners, self.corner_loss, self.alpha, self.count)
 
     def grow(self) -> None:
-        """Double the caches if a list is full of corners that all carry weight: it could not go on."""
+        """Double the caches if a list is full of corners that all carry weight, so that it could not add one."""
         full = self.count == self.alpha.shape[1]
         if not full.any() or not (self.alpha[full] > 0).all(axis=1).any():
             return
@@ -123,7 +123,7 @@ class DualState:
         self.alpha = np.pad(self.alpha, ((0, 0), (0, more)))
 
     def rescale(self, factor: float) -> None:
-        """Go on with another C: the parameters are C times a sum over the weights."""
+        """Continue with another C: the parameters are C times a sum over the weights."""
         self.params *= factor
 
 
@@ -157,7 +157,7 @@ def bcfw(hinge: StarHinge, settings: Settings, start: Start | None = None) -> Fi
 
 
 def _next_check(last: Round, tol: float) -> int:
-    """A certificate costs about an epoch: look rarely while the gap is wide."""
+    """Return the next epoch to certify: a certificate costs about an epoch, so rarely while the gap is wide."""
     return last.round + (1 if last.gap < 4 * tol else 2 if last.gap < 16 * tol else 4)
 
 

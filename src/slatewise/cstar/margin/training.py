@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from slatewise.data.row_source import StoredRows
 
 Run: TypeAlias = AbstractContextManager[tuple[Tell, Start | None]]
-"""Gives what is called after every round, and where a fit continues."""
+"""Gives the function to call after every round, and where the fit continues."""
 _MAX_TARGET_ROUNDS = 10
 
 
@@ -41,7 +41,7 @@ class TrainingRows(NamedTuple):
     """Rows to learn from."""
 
     X: Floats | StoredRows
-    """What unary scores are made of; the matrix of all training rows if it is a precomputed kernel."""
+    """Features, given scores, or the matrix of all training rows for a precomputed kernel."""
     Y: Floats
     """(n, N) 0/1."""
     weight: Floats
@@ -61,7 +61,7 @@ class Plan:
     C_pair: float | None
     solver: str
     settings: Settings
-    """C and rho are chosen, or those above."""
+    """Of every fit; C and rho are filled in."""
 
 
 class Trained(NamedTuple):
@@ -88,7 +88,7 @@ def train(rows: TrainingRows, plan: Plan, run: Run, executor: Executor) -> Train
 def _choose(rows: TrainingRows, plan: Plan, executor: Executor) -> tuple[Prepared, StarHinge, Settings]:
     """Return the unary scores, the problem with its core, and the settings with C and rho."""
     unary, Y, weight, solver = _prepare(rows, plan, executor), rows.Y, rows.weight, SOLVERS[plan.solver]
-    # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
+    # A row without labels is here only with a fixed k; for the inner validation all of its labels count as relevant.
     never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
     hinge = relevant_hinge(unary, never_empty, weight, np.zeros(0, dtype=np.int64), executor)
     core = plan.core

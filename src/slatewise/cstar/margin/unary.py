@@ -44,7 +44,7 @@ class LabelScores(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a learner works on, and the way back."""
+    """Features for a learner, and the way from its weights to coefficients."""
 
     scores: LabelScores
     phi: Floats
@@ -165,11 +165,11 @@ class Standardized:
         return (n_features + 1,)
 
     def of(self, rows: RowFormat, group: RowGroup) -> Floats:
-        """Read a piece, and make them."""
+        """Read a piece of the rows, and standardize it."""
         return self.of_rows(rows.features(group))
 
     def of_rows(self, rows: Floats) -> Floats:
-        """Make them of features."""
+        """Standardize features, and append the constant."""
         return np.column_stack([(rows - self.center) / self.spread, np.full(len(rows), self.constant)])
 
 
