@@ -52,7 +52,10 @@ class BestFeatureRanker(QueryRanker):
         for feature, column in _columns(lists):
             for sign in (1.0, -1.0):
                 choices.append((feature, sign))
-                values.append(_weighted(measure.of_lists(lists.y, sign * column, lists.offsets), lists.weight))
+                of_lists = measure.of_lists(lists.y, sign * column, lists.offsets)
+                counts = ~np.isnan(of_lists)
+                mean = np.average(of_lists[counts], weights=lists.weight[counts]) if counts.any() else np.nan
+                values.append(float(mean))
         if np.isnan(values).all():  # whether a list counts depends on its relevance alone
             raise ValueError(f"y: expected a list that {self.measure} can measure, found none")
         best = int(np.argmin(values) if measure.smaller_is_better else np.argmax(values))
@@ -86,9 +89,3 @@ def _columns(lists: GradedLists) -> Iterator[tuple[int, NDArray[np.float64]]]:
         yield feature, by_column[:, [place]].toarray().ravel()
     if absent == len(used) < lists.n_features:
         yield absent, zeros
-
-
-def _weighted(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """Return the mean over the lists that count; NaN where none does."""
-    counted = ~np.isnan(values)
-    return float(np.average(values[counted], weights=weight[counted])) if counted.any() else float("nan")

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slatewise.core.arrays import Singles
-from slatewise.factors.gpu.queries import DeviceBackward, DeviceOffsets, DeviceQueries, step_places, weighted_rows
+from slatewise.factors.gpu.queries import DeviceOffsets, DeviceQueries, step_places, weighted_rows
 from slatewise.factors.gpu.tables import DeviceTable, Sent
 from slatewise.factors.tables import Table
 
@@ -19,23 +19,12 @@ Tensor: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
-class _OfFeatures:
-    """What dense and sparse features have in common: no items."""
+class _OfFeatures(DeviceQueries):
+    """What dense and sparse features have in common."""
 
     sent: Sent
     table: DeviceTable
     bias: int
-
-    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
-        """Hold nothing."""
-        return None
-
-    def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
-        """Depend on no item."""
-        return None
-
-    def learn(self, queries: Tensor, coefficients: Tensor) -> None:
-        """Hold nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +90,7 @@ class DeviceSparse(_OfFeatures):
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceContext:
+class DeviceContext(DeviceQueries):
     """The vectors of bags, and those of features added to them; both are of one table."""
 
     bags: DeviceQueries
@@ -118,10 +107,6 @@ class DeviceContext:
     def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the bags hold."""
         return self.bags.score_offsets(queries)
-
-    def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
-        """Depend on no row of the items' table."""
-        return None
 
     def step(self, queries: Tensor, gradient: Tensor) -> None:
         """Step the rows of items and w, then those of features, which are others."""

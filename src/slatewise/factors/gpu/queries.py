@@ -6,6 +6,7 @@ the same from step to step can be recorded once and replayed.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -46,27 +47,26 @@ class DeviceBackward(NamedTuple):
 
 
 class DeviceQueries(Protocol):
-    """Vectors of queries that are called by number, (queries, width)."""
-
-    def vectors(self, queries: Tensor) -> Tensor:
-        """Return a fresh row per query."""
-        ...
+    """Vectors of queries that are called by number; those that depend on no item and add nothing leave methods out."""
 
     def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items that get something beside products."""
-        ...
+        return None
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
-        """Return what the gradient asks of the items' rows; rows that are none are -1."""
-        ...
-
-    def step(self, queries: Tensor, gradient: Tensor) -> None:
-        """Move the parameters along the gradients of these queries' vectors."""
-        ...
+        """Return the entries for the items' rows that the gradient makes; rows that are none are -1."""
+        return None
 
     def learn(self, queries: Tensor, coefficients: Tensor) -> None:
-        """Move what repeated items get, from the gradient of each place."""
-        ...
+        """Move the amounts of repeated items, by the gradient of each place."""
+
+    @abstractmethod
+    def vectors(self, queries: Tensor) -> Tensor:
+        """Return a fresh row per query, (queries, width)."""
+
+    @abstractmethod
+    def step(self, queries: Tensor, gradient: Tensor) -> None:
+        """Move the parameters along the gradients of these queries' vectors."""
 
 
 def weighted_rows(values: Tensor, rows: Tensor, weights: Tensor, columns: slice) -> Tensor:
@@ -98,7 +98,7 @@ def step_places(sent: Sent, table: DeviceTable, rows: Tensor, weights: Tensor, t
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceIds:
+class DeviceIds(DeviceQueries):
     """A row per query."""
 
     sent: Sent
@@ -113,22 +113,11 @@ class DeviceIds:
         """Return the rows themselves."""
         return self.table.values[queries]
 
-    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
-        """Hold nothing."""
-        return None
-
-    def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
-        """Depend on no item."""
-        return None
-
     def step(self, queries: Tensor, gradient: Tensor) -> None:
         """Step the rows; one that occurs twice gets the sum."""
         if self.table.moving:
             ones = torch.ones((len(queries), 1), dtype=torch.float32, device=queries.device)
             step_places(self.sent, self.table, queries[:, None], ones, ones > 0, gradient)
-
-    def learn(self, queries: Tensor, coefficients: Tensor) -> None:
-        """Hold nothing."""
 
 
 class Places(NamedTuple):
@@ -141,7 +130,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceBags:
+class DeviceBags(DeviceQueries):
     """Weighted sums of the rows of items."""
 
     sent: Sent
@@ -207,10 +196,6 @@ class DeviceBags:
         knot = at.long().clamp(max=len(knots) - 2)
         return knots[knot] + (at - knot) * (knots[knot + 1] - knots[knot])
 
-    def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
-        """Depend on no row of the items' table."""
-        return None
-
     def step(self, queries: Tensor, gradient: Tensor) -> None:
         """Step the rows of the items that occur, and w."""
         if not self.table.moving:
@@ -257,7 +242,7 @@ class DeviceBags:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceListed:
+class DeviceListed(DeviceQueries):
     """The vectors of other queries, with p_q in the columns that are moved."""
 
     inner: DeviceQueries
