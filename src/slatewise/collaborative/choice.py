@@ -115,7 +115,7 @@ def _gains(scores: Singles, seen: csr_array, hidden: csr_array) -> Floats:
 
 
 def is_better(gains: Floats, than: Floats, errors: float = 1.0) -> bool:
-    """Tell whether a mean is larger by so many standard errors of the paired difference."""
+    """Tell whether a mean is larger by this number of standard errors of the paired difference."""
     difference = gains - than
     return bool(difference.mean() > errors * difference.std(ddof=1) / np.sqrt(len(difference)) > 0)
 

@@ -176,8 +176,9 @@ class Estimator(BaseEstimator):
         estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
         for attribute, value in (found | parts).items():
             rule = cls._learned.get(attribute)
-            is_plain = rule is None or not rule.kinds
-            setattr(estimator, attribute, value if is_plain else from_json(rule, value, f"{name}: {attribute}"))
+            if rule is not None and rule.kinds:
+                value = from_json(rule, value, f"{name}: {attribute}")
+            setattr(estimator, attribute, value)
         estimator.model_card_ = state.card
         try:
             estimator._check_learned()
