@@ -175,7 +175,9 @@ class Estimator(BaseEstimator):
         given = {key: value for key, value in state.params.items() if key not in cls._not_saved}
         estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
         for attribute, value in (found | parts).items():
-            setattr(estimator, attribute, value)
+            rule = cls._learned.get(attribute)
+            is_plain = rule is None or not rule.kinds
+            setattr(estimator, attribute, value if is_plain else from_json(rule, value, f"{name}: {attribute}"))
         estimator.model_card_ = state.card
         try:
             estimator._check_learned()
