@@ -17,10 +17,10 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.filters import ItemFilter, check_filters
+from slatewise.recommend.filters import RankOptions, check_filters, check_k
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, joined_ids
-from slatewise.recommend.recommender import Filters, Recommender
+from slatewise.recommend.recommender import Recommender
 from slatewise.sessions.sparse_scores import SparseScorer, best_items, item_scores
 
 Model = TypeVar("Model", bound="SessionModel")
@@ -42,6 +42,13 @@ class SessionBatch:
     item_ids: Ids
     scorer: SparseScorer
 
+    @classmethod
+    def of(cls, queries: Any, item_ids: Ids, scorer: SparseScorer, unknown: Unknown) -> SessionBatch:
+        """Read sessions in any form, and warn of those that have no known item."""
+        known = SessionQueries.of(queries, item_ids, unknown)
+        known.warn_of_nothing_known("get the most popular items")
+        return cls(known, item_ids, scorer)
+
     @property
     def ids(self) -> Ids:
         """What each query is called."""
@@ -53,12 +60,9 @@ class SessionBatch:
         nothing = self.queries.nothing_known
         return nothing if nothing.any() else None
 
-    def filtered(self, filters: Filters) -> ItemFilter:
-        """Check which items may be shown to each query."""
-        return check_filters(self.queries, self.item_ids, *filters)
-
-    def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
+    def top(self, k: int, options: RankOptions, executor: Executor) -> tuple[Ints, NDArray[Any]]:
         """Return the k best items and their scores; item -1 where fewer are left."""
+        k, shown = check_k(k, len(self.item_ids)), check_filters(self.queries, self.item_ids, options)
         return best_items(self.scorer, self.queries, k, shown, executor)
 
     def scores(self, items: Ints, executor: Executor) -> NDArray[Any]:
@@ -154,11 +158,8 @@ class SessionModel(Recommender[SparseScorer]):
         """Return settings as fit found them."""
         return {name: getattr(self, f"{name}_", math.inf) for name in names}
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> SessionBatch:
-        model = self._model()
-        known = SessionQueries.of(queries, self.item_ids_, unknown)
-        known.warn_of_nothing_known("get the most popular items")
-        return SessionBatch(known, self.item_ids_, model)
+    def _batch(self, model: SparseScorer, queries: Any, options: RankOptions, executor: Executor) -> SessionBatch:
+        return SessionBatch.of(queries, self.item_ids_, model, options.unknown)
 
     def _continued(self, queries: Any) -> tuple[Any, Any]:
         prefixes = queries if isinstance(queries, Prefixes) else Sessions.of(queries).prefixes()
