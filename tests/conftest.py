@@ -1,6 +1,7 @@
 """For all tests: the folder of public data, or a skip that says why; no deadlines, because a test never times.
 
-Generated cases are the same in every run, so that a tree that passed passes again; `make explore` tries new ones.
+Generated cases are the same in every run, so that a tree that passed passes again; `make explore` tries new ones, and
+more of them.
 """
 
 import gc
@@ -17,8 +18,8 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # nor do those of torch, which a test sets to one per core
 os.environ["SLATEWISE_QUIET"] = "1"  # a terminal under pytest -s gets what the tests print, nothing else
-settings.register_profile("same", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, print_blob=True)
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("explore" if os.environ.get("SLATEWISE_EXPLORE") else "same")
 
 

@@ -129,7 +129,7 @@ def subjects() -> dict[str, tuple[Callable[[], Any], tuple[str, ...], set[str]]]
         "MarginRanker": (MarginRanker(), documents, metric, {"fit_margin"}),
         "MetricRanker": (MetricRanker(), tags, metric, {"fit_metric"}),
         "MatchingRanker": (MatchingRanker(), documents, matching, {"averaged_fit"}),
-        "GraphMatcher": (GraphMatcher(), graphs, matching, {"minimise"}),
+        "GraphMatcher": (GraphMatcher(), graphs, matching, {"minimize"}),
         "CStarRanker": (CStarRanker(), tags, cstar, {"cross_fit"}),
         "CStarMarginRanker": (CStarMarginRanker(C=1.0), tags, cstar, {"bcfw"}),
         "LatentRanker": (latent, (pairs.queries, pairs.items), SHARED, {"epoch"}),

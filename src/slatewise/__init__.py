@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slatewise import (
         client,
         cluster,
+        collaborative,
         data,
         datasets,
         factors,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         metrics,
         sessions,
     )
+    from slatewise.collaborative.ranker import CollaborativeRanker
     from slatewise.core.running.progress import set_progress
     from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
@@ -47,6 +49,7 @@ __all__ = [
     "BestFeatureRanker",
     "CStarMarginRanker",
     "CStarRanker",
+    "CollaborativeRanker",
     "GraphMatcher",
     "LatentFeatureRanker",
     "LatentRanker",
@@ -60,6 +63,7 @@ __all__ = [
     "__version__",
     "client",
     "cluster",
+    "collaborative",
     "data",
     "datasets",
     "factors",
@@ -75,8 +79,8 @@ __all__ = [
 ]
 
 _MODULES = frozenset(
-    {"client", "cluster", "data", "datasets", "factors", "inference", "kernels", "labeling", "losses", "matching"}
-    | {"metrics", "sessions"}
+    {"client", "cluster", "collaborative", "data", "datasets", "factors", "inference", "kernels", "labeling"}
+    | {"losses", "matching", "metrics", "sessions"}
 )
 _HOMES = {
     **{name: row.home for name, row in ESTIMATORS.items()},

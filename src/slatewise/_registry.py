@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Data = Literal["lists", "label sets", "examples", "pairs", "feature pairs", "sessions", "graphs"]
-"""What ``fit`` reads: rows of lists with a qid, rows with label sets, rows with a class or labels, pairs of ids, rows
-with an item, sessions, or graphs with a feature vector per edge."""
+Data = Literal["lists", "label sets", "examples", "pairs", "interactions", "feature pairs", "sessions", "graphs"]
+"""What ``fit`` reads: rows of lists with a qid, rows with label sets, rows with a class or labels, pairs of ids, users
+and their items, rows with an item, sessions, or graphs with a feature vector per edge."""
 Service = Literal["documents", "labels", "examples", "items"]
 """What the service answers: the order of the documents of a request, labels, examples of the catalog, or items."""
 
@@ -33,6 +33,7 @@ ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "lists", "feature", "documents"),
     "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "label sets", "cstar-margin", "labels", True),
     "CStarRanker": Row("slatewise.cstar.ranker", "label sets", "cstar", "labels", True),
+    "CollaborativeRanker": Row("slatewise.collaborative.ranker", "interactions", "collaborative", "items"),
     "GraphMatcher": Row("slatewise.matching.graphs.matcher", "graphs"),
     "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "feature pairs", "latent-features", "items"),
     "LatentRanker": Row("slatewise.latent.ranker", "pairs", "latent", "items"),

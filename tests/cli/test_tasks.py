@@ -200,5 +200,5 @@ def test_features_are_dense_where_few_of_them_are_zero(few: bool) -> None:
 
 
 def test_a_model_without_a_command_says_so() -> None:
-    with pytest.raises(ValueError, match=r"model: expected one of cooccurrence, .* found GraphMatcher"):
+    with pytest.raises(ValueError, match=r"model: expected one of collaborative, .* found GraphMatcher"):
         task_for_model(GraphMatcher())

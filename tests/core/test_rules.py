@@ -10,6 +10,7 @@ import pytest
 
 from slatewise import (
     BestFeatureRanker,
+    CollaborativeRanker,
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
@@ -40,6 +41,7 @@ FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     SessionCooccurrence: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     CStarMarginRanker: lambda ranker: ranker.fit(X, LABELS),
+    CollaborativeRanker: lambda ranker: ranker.fit(*IDS),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
     LatentRanker: lambda ranker: ranker.fit(*IDS),
@@ -99,6 +101,7 @@ ALLOWED = {
     "reach": {*NUMBER, "None", "auto"} - {"1e300"},
     "row_power": {"0", "1e-300", "auto"},
     "validation_fraction": {"0", "1e-300"},
+    "parts": {"auto"},
     "core": {"0", "auto"},
     "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},

@@ -40,6 +40,7 @@ def test_the_service_and_the_command_line_know_the_same_estimators():
         "label sets": "labels",
         "examples": "examples",
         "pairs": "items",
+        "interactions": "items",
         "feature pairs": "items",
         "sessions": "items",
     }

@@ -306,7 +306,7 @@ def test_a_fit_that_stops_early_names_its_own_parameters(rows, ranker):
 
 
 @pytest.mark.parametrize(
-    ("loss", "advice"), [("map", "look at the features"), ("mrr", "'map' and 'auc' look at"), ("ndcg", "or a larger k")]
+    ("loss", "advice"), [("map", "check the features"), ("mrr", "'map' and 'auc' look at"), ("ndcg", "or a larger k")]
 )
 def test_where_nothing_is_learned_k_is_named_if_the_loss_has_one(rows, loss, advice):
     X, y, qid = rows

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from slatewise import (
+    CollaborativeRanker,
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
@@ -45,6 +46,7 @@ FITS = {
         (SCENES.X[:, :5], SCENES.Y[:, :4]),
     ),
     "sessions": (SessionRanker(Factors(**SMALL, learning_rate=0.1, max_norm=2.5)), (SESSIONS,)),
+    "collaborative": (CollaborativeRanker(), (PAIRS.queries, PAIRS.items)),
     "reranker": (StructuredReranker(np.eye(20), validation_fraction=0.0, **SMALL), (PAIRS.queries, PAIRS.items)),
 }
 SOURCES = {"Generator": np.random.default_rng, "RandomState": np.random.RandomState}

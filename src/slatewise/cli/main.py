@@ -92,16 +92,16 @@ def fit(
     system: Annotated[
         str,
         typer.Argument(
-            help="What to train: cstar, cstar-margin, metric, margin, matching, latent, latent-features, sessions, "
-            "neighbors, cooccurrence, feature."
+            help="What to train: cstar, cstar-margin, metric, margin, matching, collaborative, latent, "
+            "latent-features, sessions, neighbors, cooccurrence, feature."
         ),
     ],
     data: Annotated[
         str,
         typer.Argument(
             help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent-features) or classes "
-            "(metric), sessions or pairs (latent), sessions or CSV of events (sessions, neighbors, "
-            "cooccurrence): a file, or the name of a data set, of which the training part is read."
+            "(metric), pairs of users and items (collaborative), sessions or pairs (latent), sessions or CSV of events "
+            "(sessions, neighbors, cooccurrence): a file, or the name of a data set, whose training part is read."
         ),
     ],
     options: DataOptions,

@@ -1,8 +1,9 @@
 """What the command line does with each kind of data: read it, fit, rank and measure.
 
 A :class:`Task` joins an estimator with its kind of data: "lists" are graded rows of queries, "label sets" rows with
-labels, "examples" rows with classes, "pairs" queries with items, "feature pairs" rows whose labels are the items, and
-"sessions" lists of items. :data:`TASKS` has one for each estimator of the registry that the command line fits.
+labels, "examples" rows with classes, "pairs" queries with items, "interactions" users with items, "feature pairs" rows
+whose labels are the items, and "sessions" lists of items. :data:`TASKS` has one for each estimator of the registry that
+the command line fits.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ class Task(ABC):
     def reading(self, options: DataOptions, filters: FilterOptions = NO_FILTERS) -> Self:
         """Return the task with these options; refuse those that its kind of data does not have."""
         wrong = {
-            "weight": options.weight is not None and "--weight: expected with files of pairs, for latent, only",
+            "weight": options.weight is not None
+            and "--weight: expected with files of pairs, for latent and collaborative, only",
             "header": options.header is not None
             and "--header: expected with files of pairs or sessions, found other data",
             "tags": options.tagged
@@ -326,8 +328,9 @@ class PairTask(Task):
     def _ranked(self, model: Any, data: str, queries: Strings, top: int, otherwise: str) -> Run:
         """Rank for the queries that the model knows, and warn of the others."""
         # Ids are numbers where all of a file are: only as text are they the same in every file.
-        wanted, known = np.unique(queries), model.query_ids_.astype(np.str_)
-        unknown, found = np.setdiff1d(wanted, known), model.query_ids_[np.isin(known, wanted)]
+        ids = self._known_queries(model)
+        wanted, known = np.unique(queries), ids.astype(np.str_)
+        unknown, found = np.setdiff1d(wanted, known), ids[np.isin(known, wanted)]
         if not len(found):
             raise ValueError(f"{data}: expected queries that the model knows, found none")
         if len(unknown):
@@ -335,6 +338,22 @@ class PairTask(Task):
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
         filters = RankFilters.read(self.filters, model.item_ids_, found, self.options.header).of(found)
         return model.rank(found, min(top, len(model.item_ids_)), **filters).to_run()
+
+    def _known_queries(self, model: Any) -> Ids:
+        return model.query_ids_
+
+
+class InteractionTask(PairTask):
+    """Users and their items: each user ranks the items that it does not have."""
+
+    def reading(self, options: DataOptions, filters: FilterOptions = NO_FILTERS) -> Self:
+        """Return the task with these options; items of the history are never shown."""
+        if filters.last:
+            raise ValueError("--exclude-last: expected with sessions or pairs of ids; histories of users have no order")
+        return super().reading(options, replace(filters, seen=True))
+
+    def _known_queries(self, model: Any) -> Ids:
+        return model.user_ids_
 
 
 class FeatureTask(Task):
@@ -419,6 +438,7 @@ class SessionTask(Task):
 _BY_DATA: Mapping[Data, type[Task]] = {
     "examples": ExampleTask,
     "feature pairs": FeatureTask,
+    "interactions": InteractionTask,
     "label sets": LabelTask,
     "lists": DocumentTask,
     "pairs": PairTask,

@@ -175,6 +175,9 @@ class Estimator(BaseEstimator):
         given = {key: value for key, value in state.params.items() if key not in cls._not_saved}
         estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
         for attribute, value in (found | parts).items():
+            rule = cls._learned.get(attribute)
+            if rule is not None and rule.kinds:
+                value = from_json(rule, value, f"{name}: {attribute}")
             setattr(estimator, attribute, value)
         estimator.model_card_ = state.card
         try:

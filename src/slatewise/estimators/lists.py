@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features, real_numbers, require_in_range
-from slatewise.core.groups import Groups, take_rows, used_columns
+from slatewise.core.groups import Groups, group_rows, take_rows, used_columns
+from slatewise.persistence.file import ModelCard
+from slatewise.persistence.saving import card_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,31 @@ class GradedLists:
         full = np.zeros(self.n_features)
         full[self.columns] = params
         return full
+
+
+def group_lists(n_rows: int, qid: ArrayLike | None, group: ArrayLike | None) -> Groups:
+    """Gather rows by query id; without ids all rows are one list, which is a warning."""
+    warn_of_one_list(n_rows, qid, group, stacklevel=4)
+    return group_rows(qid, n_rows, group)
+
+
+def warn_of_one_list(n_rows: int, qid: ArrayLike | None, group: ArrayLike | None, stacklevel: int = 3) -> None:
+    """Warn that rows without query ids are one list: a forgotten ``qid`` looks just like it."""
+    if qid is None and group is None and n_rows > 1:
+        warnings.warn(
+            f"all {n_rows} rows are one list without qid: pass qid, one id per row, or group=[{n_rows}] if they are",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def card_of_lists(rows: Features, relevance: Floats, groups: Groups, weight: Floats | None) -> ModelCard:
+    """Describe the data of a fit, with its hash."""
+    order = np.arange(len(relevance)) if groups.order is None else groups.order
+    where = [relevance, groups.offsets, order] if weight is None else [relevance, groups.offsets, order, weight]
+    if isinstance(rows, np.ndarray):
+        return card_for(len(groups.ids), rows, *where)
+    return card_for(len(groups.ids), *where, rows.data, rows.indices, rows.indptr, np.array(rows.shape))
 
 
 def list_weights(sample_weight: ArrayLike | None, groups: Groups) -> Floats | None:

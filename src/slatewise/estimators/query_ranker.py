@@ -7,7 +7,6 @@ score without, instead of taking all rows for one list.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,17 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.checks import Features
 from slatewise.core.declarations import learned
-from slatewise.core.groups import Groups, group_rows
 from slatewise.core.numerics.result import Round
 from slatewise.core.rankings import Rankings, rank_rows
 from slatewise.core.running.executor import Executor
 from slatewise.data.row_source import ListTable, RowSource
 from slatewise.estimators.base import Estimator
-from slatewise.estimators.lists import GradedLists, list_weights
+from slatewise.estimators.lists import GradedLists, card_of_lists, group_lists, list_weights, warn_of_one_list
 from slatewise.estimators.sklearn import check_features, check_is_fitted, check_targets
 from slatewise.metrics import NDCG
 from slatewise.persistence.checkpoint import Callbacks, Path, resumed
-from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
 
 if TYPE_CHECKING:
@@ -90,10 +87,9 @@ class QueryRanker(Estimator):
             return self._fit_files(X, extra, callbacks, checkpoint)
         rows = check_features(self, X, reset=True)
         relevance = check_targets(rows, y)
-        _warn_of_one_list(int(rows.shape[0]), qid, group)
-        groups = group_rows(qid, int(rows.shape[0]), group)
+        groups = group_lists(int(rows.shape[0]), qid, group)
         weight = list_weights(sample_weight, groups)
-        card = _card(rows, relevance, groups, weight)
+        card = card_of_lists(rows, relevance, groups, weight)
         self._settle_seed()
         with resumed(self, card.data_sha256, callbacks, checkpoint) as tell:
             self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
@@ -143,7 +139,7 @@ class QueryRanker(Estimator):
         names = None if doc_ids is None else np.asarray(doc_ids)
         if names is not None and names.shape != scores.shape:
             raise ValueError(f"doc_ids: expected one per row of X ({len(scores)}), found shape {names.shape}")
-        _warn_of_one_list(len(scores), qid, group)
+        warn_of_one_list(len(scores), qid, group)
         return rank_rows(scores, qid, group, names)
 
     def score(
@@ -169,8 +165,7 @@ class QueryRanker(Estimator):
             )
         scores = self.predict(X)
         relevance = check_targets(scores, y)
-        _warn_of_one_list(len(scores), qid, group)
-        groups = group_rows(qid, len(scores), group)
+        groups = group_lists(len(scores), qid, group)
         weight = list_weights(sample_weight, groups)
         values = NDCG(k=10).of_lists(groups.gather(relevance), groups.gather(scores), groups.offsets)
         return float(np.average(values, weights=weight))
@@ -196,21 +191,3 @@ class QueryRanker(Estimator):
 
     @abstractmethod
     def _scores(self, X: Features) -> NDArray[np.float64]: ...
-
-
-def _warn_of_one_list(n_rows: int, qid: ArrayLike | None, group: ArrayLike | None) -> None:
-    """Say that rows without ids of queries are one list: a forgotten ``qid`` looks just like it."""
-    if qid is None and group is None and n_rows > 1:
-        warnings.warn(
-            f"all {n_rows} rows are one list without qid: pass qid, one id per row, or group=[{n_rows}] if they are",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _card(rows: Features, relevance: NDArray[np.float64], groups: Groups, weight: NDArray[Any] | None) -> ModelCard:
-    order = np.arange(len(relevance)) if groups.order is None else groups.order
-    where = [relevance, groups.offsets, order] if weight is None else [relevance, groups.offsets, order, weight]
-    if isinstance(rows, np.ndarray):
-        return card_for(len(groups.ids), rows, *where)
-    return card_for(len(groups.ids), *where, rows.data, rows.indices, rows.indptr, np.array(rows.shape))

@@ -258,7 +258,7 @@ def warn_of_users(pairs: IdPairs) -> None:
     if median >= SEVERAL_ITEMS and n_items <= FEW_QUERIES_ARE_ITEMS * pairs.n_queries:
         warnings.warn(
             f"queries: {pairs.n_queries} ids with {median:g} different items in the median look like users and their "
-            "items: SessionRanker(window=None, base=None), fitted on the list of items of each, ranks such data better",
+            "items: CollaborativeRanker().fit(queries, items) ranks such data better",
             UserWarning,
             stacklevel=3,
         )

@@ -119,10 +119,6 @@ class Device(Protocol):
         ...
 
 
-def _no_index(stage: int) -> QuantizedIndex | None:
-    return None
-
-
 @dataclass(frozen=True, eq=False)
 class Cascade:
     """Factors of some stages for queries called by number; those of later ones come without what their lists add.
@@ -134,7 +130,7 @@ class Cascade:
     pair: PairTerm | None = None
     position_weights: Singles = field(default_factory=lambda: np.empty(0, dtype=np.float32))
     own_items: OwnItems | None = None
-    quantized: Callable[[int], QuantizedIndex | None] = _no_index
+    quantized: Callable[[int], QuantizedIndex | None] = lambda stage: None
     """Returns the quantized index of the items of a stage, if there is one."""
     device: Device | None = None
     """Where to rank; None: here."""
@@ -238,6 +234,8 @@ class Cascade:
         rows: slice,
     ) -> None:
         """Fill in the best items of a block, from shares of the catalog of at most ``share`` items."""
+        from slatewise.factors.kernels.catalogue_topk import put_items
+
         block, last, first = numbers[rows], len(self.stages) - 1, self.stages[0].base
         base = None if first is None else first.rows(block)
         is_indexed = base is None and len(numbers) <= FEW_QUERIES
@@ -265,7 +263,8 @@ class Cascade:
                 threads.fill_blocks(partial(_keep_best, scored, shares, share), range(len(shares)))
                 _merge(shares, part)
             if held is not None:
-                _put_back(vectors, items, held, hidden, part)
+                # What gets more or less than its product is put among the best of all other items.
+                put_items(vectors, items, held, hidden, part.scores, part.items)
             lists = part.items
 
 
@@ -321,13 +320,6 @@ def _hidden_too(hidden: Hidden, held: ItemOffsets, n_items: int) -> Hidden:
     rows = [np.repeat(np.arange(len(part.offsets) - 1), np.diff(part.offsets)) for part in (hidden, held)]
     keys = np.unique(np.concatenate(rows) * n_items + np.concatenate([hidden.items, held.items]))
     return Hidden(np.searchsorted(keys, np.arange(len(hidden.offsets)) * n_items), keys % n_items)
-
-
-def _put_back(vectors: Singles, items: Singles, held: ItemOffsets, hidden: Hidden, found: TopItems) -> None:
-    """Put what queries hold, which gets more or less than its product, among the best of all other items."""
-    from slatewise.factors.kernels.catalogue_topk import put_items
-
-    put_items(vectors, items, held, hidden, found.scores, found.items)
 
 
 def _hidden(exclude: csr_array | None, first: int, n_queries: int) -> Hidden:

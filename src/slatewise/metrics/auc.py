@@ -19,11 +19,6 @@ class AUC(Measure):
 
     A list with relevant items only, or without any, has no such pair and is ``empty``.
 
-    Parameters
-    ----------
-    threshold : float
-        The smallest relevance that counts as relevant.
-
     Examples
     --------
     >>> AUC()([[1, 0, 1]], [[0.9, 0.5, 0.1]])
@@ -50,11 +45,6 @@ class MeanRank(Measure):
     """Average rank, from 1, of a list's relevant items. Smaller is better.
 
     ``mean rank = (1 / R) sum over relevant items of their rank``
-
-    Parameters
-    ----------
-    threshold : float
-        The smallest relevance that counts as relevant.
 
     Examples
     --------

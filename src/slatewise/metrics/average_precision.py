@@ -25,10 +25,6 @@ class AP(Measure):
 
     Parameters
     ----------
-    k : int, optional
-        Ranks that count; None: the whole list.
-    threshold : float
-        The smallest relevance that counts as relevant.
     norm : {"relevant", "reachable"}
         Divide by the R relevant items, or by the min(R, k) that can stand on the first k ranks.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from slatewise.metrics.hits import NEVER, Hits, make_hits
 from slatewise.metrics.lists import Scored, read_lists
 from slatewise.metrics.standings import Engine, standings
 
+_SHARED_TEXTS = {
+    "k": "k : int, optional\n    Ranks that count; None: the whole list.\n",
+    "threshold": "threshold : float\n    The smallest relevance that counts as relevant.\n",
+}
 Choices: TypeAlias = Mapping[str, Iterable[object]]
 """Allowed values by parameter."""
 
@@ -59,6 +64,17 @@ class Measure(ABC):
     choices: ClassVar[Choices] = {}
     """What further parameters may be."""
     smaller_is_better: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Write the shared parameters that the subclass has into its docstring."""
+        super().__init_subclass__()
+        if cls.__doc__ is not None:  # python -OO
+            shared = "".join(text for name, text in _SHARED_TEXTS.items() if name in cls.__annotations__)
+            before, examples_title, examples = inspect.cleandoc(cls.__doc__).partition("Examples\n--------\n")
+            summary, title, own = before.partition("Parameters\n----------\n")
+            title = title or ("Parameters\n----------\n" if shared else "")
+            parameters = f"{summary}{title}{shared}{own}".rstrip()
+            cls.__doc__ = f"{parameters}\n\n{examples_title}{examples}\n"
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, self.tie_rules)

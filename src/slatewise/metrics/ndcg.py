@@ -32,8 +32,6 @@ class NDCG(Measure):
 
     Parameters
     ----------
-    k : int, optional
-        Ranks that count; None: the whole list.
     gain : {"exp2", "linear", "positive"}
         ``2**r - 1``, ``r``, or ``max(r, 0)``.
     discount : {"log2", "letor"}

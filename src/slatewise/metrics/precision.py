@@ -21,10 +21,6 @@ class Precision(Measure):
 
     Parameters
     ----------
-    k : int, optional
-        Ranks that count; None: the whole list.
-    threshold : float
-        The smallest relevance that counts as relevant.
     short : {"k", "n"}
         What to divide by where the list has n < k items.
 
@@ -56,13 +52,6 @@ class Recall(Measure):
 
     ``R@k = #{relevant items on ranks 1..k} / #{relevant items}``
 
-    Parameters
-    ----------
-    k : int, optional
-        Ranks that count; None: the whole list.
-    threshold : float
-        The smallest relevance that counts as relevant.
-
     Examples
     --------
     >>> Recall(2)([[1, 0, 1]], [[0.9, 0.5, 0.1]])
@@ -86,11 +75,6 @@ class BreakEven(Measure):
     """Precision at R, the list's own number of relevant items (trec_eval calls it Rprec).
 
     ``BEP = #{relevant items on ranks 1..R} / R``
-
-    Parameters
-    ----------
-    threshold : float
-        The smallest relevance that counts as relevant.
 
     Examples
     --------

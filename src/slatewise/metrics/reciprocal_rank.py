@@ -18,13 +18,6 @@ class RR(Measure):
 
     ``RR@k = 1 / rank of the first relevant item``, 0 where that rank is past k
 
-    Parameters
-    ----------
-    k : int, optional
-        Ranks that count; None: the whole list.
-    threshold : float
-        The smallest relevance that counts as relevant.
-
     Examples
     --------
     >>> RR()([[0, 1, 1]], [[0.9, 0.5, 0.1]])

@@ -127,7 +127,9 @@ def as_json(value: object, name: str) -> Json:
 
 
 def from_json(rule: Rule, value: Json, where: str) -> object:
-    """Return a parameter of a file; settings are made from the classes that its rule names, and no others."""
+    """Return a value of a file; settings are made from the classes that its rule names, and no others."""
+    if rule.kinds and isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        return tuple(from_json(rule, part, where) for part in value)
     if not isinstance(value, dict):
         return value
     kinds = {kind.__name__: kind for kind in rule.kinds}

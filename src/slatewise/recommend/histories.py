@@ -158,8 +158,7 @@ def _warn_of_sorted(sessions: NumberedSessions) -> None:
     if log_chance < LOG_CHANCE:
         warnings.warn(
             f"sessions: the items of {n_sorted} of {n_several} sessions are sorted by id, so their order seems to "
-            "carry no information: pass them in the order of time, or, if they have none, take "
-            "SessionRanker(window=None, base=None), which learns from baskets",
+            "carry no information: pass them in the order of time, or, if they have none, take CollaborativeRanker",
             UserWarning,
             stacklevel=4,
         )

@@ -33,10 +33,10 @@ def cumulate(values, out):
         out[i] = running
 
 
-def run(folder: Path, **environment: str) -> str:
+def run(folder: Path, use: str = USE, **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", USE],
+        [sys.executable, "-W", "error", "-c", use],
         cwd=folder,
         env=kept | environment,
         capture_output=True,
@@ -51,6 +51,19 @@ def test_a_kernel_fills_its_output():
     out = np.empty(4)
     cumulate(np.ones(4), out)
     assert out.tolist() == [1, 2, 3, 4]
+
+
+def test_what_an_older_version_left_is_compiled_anew(tmp_path):
+    """The index names a type of an argument that is gone."""
+    types, kernels = tmp_path / "pairs.py", tmp_path / "summing.py"
+    types.write_text("from typing import NamedTuple\n\nclass Older(NamedTuple):\n    a: int\n\nPair = Older\n")
+    kernels.write_text(SOURCE.replace("for value in values", "for value in values.a"))
+    use = USE.replace("total(np.arange(4.0))", "total(Pair(np.arange(4.0)))").replace(
+        "from summing", "from pairs import Pair; from summing"
+    )
+    assert run(tmp_path, use) == "6.0 1"
+    types.write_text(types.read_text().replace("Older", "Newer"))
+    assert run(tmp_path, use) == "6.0 1"
 
 
 def test_machine_code_is_kept_beside_the_source(tmp_path):

@@ -256,6 +256,20 @@ def _sessions(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("partial_fit", lambda: ranker.partial_fit(queries), anything, may_refuse=True)
 
 
+def _collaborative(ranker: Any, folder: Path) -> Iterator[Question]:
+    items, n, kinds = ranker.item_ids_, len(ranker.item_ids_), ranker.item_ids_.dtype.kind
+    users = np.resize(ranker.user_ids_, ROWS)
+    histories = [np.resize(items, 1 + row).tolist() for row in range(ROWS)]
+    k = min(4, n)
+    yield Question("rank", lambda: ranker.rank(users, k), anything)
+    yield Question("rank", lambda: ranker.rank(histories, k, exclude_seen=False), answer((ROWS, k), kinds))
+    yield Question("scores", lambda: ranker.scores(users, items), array((ROWS, n)))
+    yield Question("recall", lambda: ranker.recall(users, np.resize(items, ROWS)), shares)
+    yield Question("score", lambda: ranker.score(users, np.resize(items, ROWS)), number(0.0, 1.0))
+    yield Question("explain", lambda: ranker.explain(histories[0], items[0]), anything)
+    yield Question("similar_items", lambda: ranker.similar_items(items[:1], k), anything)
+
+
 # --- graphs ----------------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +289,7 @@ _ASKED = {
     **dict.fromkeys(("BestFeatureRanker", "MarginRanker", "MatchingRanker"), _query_ranker),
     "CStarMarginRanker": _cstar,
     "CStarRanker": _cstar,
+    "CollaborativeRanker": _collaborative,
     "MetricRanker": _metric,
     "LatentFeatureRanker": _latent,
     "LatentRanker": _latent,

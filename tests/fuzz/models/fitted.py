@@ -10,6 +10,7 @@ import numpy as np
 
 from slatewise import (
     BestFeatureRanker,
+    CollaborativeRanker,
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
@@ -25,6 +26,7 @@ from slatewise import (
     datasets,
     kernels,
 )
+from slatewise.collaborative import ALS
 from slatewise.factors import Factors, Stages
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.matching import AllSlates, Likelihood, Sample, Slates
@@ -108,6 +110,8 @@ def _catalogues() -> dict[str, Any]:
         "latent-strings": LatentRanker(**small).fit(*names),
         "latent-sessions": SessionRanker(**own, window=3).fit(sessions),
         "latent-baskets": SessionRanker(**own, base=None, window=None).fit(sessions),
+        "collaborative": CollaborativeRanker(validation_fraction=0).fit(*ids),
+        "collaborative-strings": CollaborativeRanker(ALS(3, epochs=2), validation_fraction=0).fit(*names),
         "latent-features": LatentFeatureRanker(**small).fit(scenes.X[:, :5], scenes.Y[:, :4]),
         "reranker": StructuredReranker(Base(), **on_base, stages=Stages(2, k=4)).fit(*ids),
         "reranker-strings": StructuredReranker(Base(), **on_base, stages=Stages(k=4, pair="bilinear")).fit(*names),

@@ -24,11 +24,8 @@ R = TypeVar("R")
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile on first call, release the GIL, keep the machine code on disk where a folder is writable."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # read-only install without a cache folder: compile in every process instead
-        return njit(nogil=True)(function)
+    """Compile on first call, release the GIL, keep the machine code on disk if a folder is writable."""
+    return _compiled(function)
 
 
 def kernel_fastmath(function: Callable[P, R]) -> Callable[P, R]:
@@ -38,11 +35,34 @@ def kernel_fastmath(function: Callable[P, R]) -> Callable[P, R]:
     compiler may make two and take one by where the arrays lie: sum in a loop of its own, or let
     ``tests/core/running/test_kernel_fastmath.py`` look at it.
     """
-    any_order = {"reassoc", "nsz"}
+    return _compiled(function, fastmath={"reassoc", "nsz"})
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     try:
-        return njit(nogil=True, cache=True, fastmath=any_order)(function)
-    except RuntimeError:
-        return njit(nogil=True, fastmath=any_order)(function)
+        compiled = njit(nogil=True, cache=True, **options)(function)
+    except RuntimeError:  # read-only install without a cache folder: compile in every process instead
+        return njit(nogil=True, **options)(function)
+    cache: Any = getattr(compiled, "_cache", None)  # none where the environment turns compilation off
+    if cache is not None:
+        cache.load_overload = _without_stale(cache.load_overload, cache.flush)
+    return compiled
+
+
+def _without_stale(load: Callable[..., Any], flush: Callable[[], None]) -> Callable[..., Any]:
+    """Compile anew what an older version left on disk and this one cannot read, instead of failing.
+
+    An index names the types of arguments. If one of them was renamed or moved since, Numba fails to load it.
+    """
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except (AttributeError, ImportError):
+            flush()
+            return None
+
+    return load_overload
 
 
 _event: Any = import_module("numba.core.event")  # its types are too loose to check

@@ -19,7 +19,7 @@ from slatewise.core.checks import Features
 from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.losses.linear import DCGLoss, Vectors
-from slatewise.matching.slates.slates import ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
+from slatewise.matching.slates.slates import At, ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
 
 MOST_IN_KERNEL = 10
 """Documents; more of them go through the assignment solver one slate at a time."""
@@ -34,13 +34,6 @@ def check_gains(ratings: Floats) -> None:
             f"y: expected ratings at most {_MOST_DOUBLINGS:g} apart for surrogate='max-margin', where the gain doubles "
             f"with each, found {ratings.min():g} and {ratings.max():g}"
         )
-
-
-class _At(NamedTuple):
-    """The executor inside a block, and the parameters."""
-
-    executor: Executor
-    w: Floats
 
 
 # --- slates -----------------------------------------------------------------------------------------------------------
@@ -63,18 +56,18 @@ class _Slates(NamedTuple):
     """(B, M) each."""
 
 
-def _of_slates(at: _At, part: _Slates) -> ValueAndSlope:
+def _of_slates(at: At, part: _Slates) -> ValueAndSlope:
     X: Any = part.block.X
     slates, costs = part.block.slates, part.costs
-    place = _best((X @ at.w)[slates.rows], slates.weights, costs)
+    place = _best((X @ at.params)[slates.rows], slates.weights, costs)
     change = np.take_along_axis(slates.weights, place, axis=1) - slates.weights
     slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), X.shape[0])
     losses = (costs.items * np.take_along_axis(costs.positions, place, axis=1)).sum(axis=1)
     return float(slates.share @ losses), slopes @ X
 
 
-_OF_SLATES: BlockSum[Executor, Floats, _At, _Slates, ValueAndSlope]
-_OF_SLATES = BlockSum(_At, _of_slates, add_value_and_slope)
+_OF_SLATES: BlockSum[Executor, Floats, At, _Slates, ValueAndSlope]
+_OF_SLATES = BlockSum(At, _of_slates, add_value_and_slope)
 
 
 def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
@@ -111,9 +104,9 @@ def whole_hinge(lists: RatedLists, weights: Floats, least: float, executor: Exec
     return whole_lists(lists, weights, _OF_LISTS, costs, executor)
 
 
-def _of_lists(at: _At, block: ListBlock[tuple[slice, Vectors]]) -> ValueAndSlope:
+def _of_lists(at: At, block: ListBlock[tuple[slice, Vectors]]) -> ValueAndSlope:
     X: Any = block.lists.X
-    found = at.executor.map_blocks(_worst_list, (X @ at.w, block.weights), block.each)
+    found = at.executor.map_blocks(_worst_list, (X @ at.params, block.weights), block.each)
     losses, slopes = zip(*found, strict=True)
     gradient = (block.lists.row_weights * np.concatenate(slopes)) @ X
     return float((block.lists.weights * np.array(losses)).sum()), gradient
@@ -132,5 +125,5 @@ def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> t
     return float(a @ b[order]), placement - weights
 
 
-_OF_LISTS: BlockSum[Executor, Floats, _At, ListBlock[tuple[slice, Vectors]], ValueAndSlope]
-_OF_LISTS = BlockSum(_At, _of_lists, add_value_and_slope)
+_OF_LISTS: BlockSum[Executor, Floats, At, ListBlock[tuple[slice, Vectors]], ValueAndSlope]
+_OF_LISTS = BlockSum(At, _of_lists, add_value_and_slope)

@@ -24,20 +24,13 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.matching.slates.slates import ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
+from slatewise.matching.slates.slates import At, ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
 from slatewise.matching.sums.exact import log_permanents
 from slatewise.matching.sums.tied import tied_log_sum
 
 _BLOCK_NUMBERS, _BLOCK_SUBSETS = 1 << 17, 1 << 22  # of the matrices made at a time; of documents, in their sums
 _MOST_STATES = 1 << 20
 """Counts of documents by grade, except the most frequent grade, that a whole list is summed over: some 100 MB."""
-
-
-class _At(NamedTuple):
-    """The executor inside a block, and the parameters."""
-
-    executor: Executor
-    params: Floats
 
 
 # --- slates -----------------------------------------------------------------------------------------------------------
@@ -90,7 +83,7 @@ class _Slates(NamedTuple):
     ties: tuple[Ties, ...]
 
 
-def _of_slates(at: _At, part: _Slates) -> ValueAndSlope:
+def _of_slates(at: At, part: _Slates) -> ValueAndSlope:
     X: Any = part.block.X
     slates = part.block.slates
     scores = (X @ at.params)[slates.rows]
@@ -105,8 +98,8 @@ def _of_slates(at: _At, part: _Slates) -> ValueAndSlope:
     return float(slates.share @ losses), slopes @ X
 
 
-_OF_SLATES: BlockSum[Executor, Floats, _At, _Slates, ValueAndSlope]
-_OF_SLATES = BlockSum(_At, _of_slates, add_value_and_slope)
+_OF_SLATES: BlockSum[Executor, Floats, At, _Slates, ValueAndSlope]
+_OF_SLATES = BlockSum(At, _of_slates, add_value_and_slope)
 
 
 def _sums(scores: Floats, weights: Floats, executor: Executor) -> tuple[Floats, Floats]:
@@ -133,7 +126,13 @@ def whole_likelihood(lists: RatedLists, weights: Floats, executor: Executor = ON
     ``weights`` are c of each row, the same for all rows of a rating and growing with it.
     """
     _check_grades(lists)
-    return whole_lists(lists, weights, _OF_LISTS, _lists_of, executor)
+
+    def classes(lists: RatedLists, weights: Floats) -> Iterator[_List]:
+        for start, end, weight in zip(lists.offsets[:-1], lists.offsets[1:], lists.weights, strict=True):
+            values, sizes = np.unique(weights[start:end], return_counts=True)
+            yield _List(slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight))
+
+    return whole_lists(lists, weights, _OF_LISTS, classes, executor)
 
 
 def _check_grades(lists: RatedLists) -> None:
@@ -162,13 +161,7 @@ class _List(NamedTuple):
     weight: float
 
 
-def _lists_of(lists: RatedLists, weights: Floats) -> Iterator[_List]:
-    for start, end, weight in zip(lists.offsets[:-1], lists.offsets[1:], lists.weights, strict=True):
-        values, sizes = np.unique(weights[start:end], return_counts=True)
-        yield _List(slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight))
-
-
-def _of_lists(at: _At, block: ListBlock[_List]) -> ValueAndSlope:
+def _of_lists(at: At, block: ListBlock[_List]) -> ValueAndSlope:
     X: Any = block.lists.X
     found = at.executor.map_blocks(_of_list, (X @ at.params, block.weights), block.each)
     losses, slopes = zip(*found, strict=True)
@@ -184,5 +177,5 @@ def _of_list(scored: tuple[Floats, Floats], part: _List) -> tuple[float, Floats]
     return loss, found.marginals @ part.values - weights
 
 
-_OF_LISTS: BlockSum[Executor, Floats, _At, ListBlock[_List], ValueAndSlope]
-_OF_LISTS = BlockSum(_At, _of_lists, add_value_and_slope)
+_OF_LISTS: BlockSum[Executor, Floats, At, ListBlock[_List], ValueAndSlope]
+_OF_LISTS = BlockSum(At, _of_lists, add_value_and_slope)

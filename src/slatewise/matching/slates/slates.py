@@ -191,6 +191,13 @@ class RatedLists:
         return self.part(np.flatnonzero(kept))
 
 
+class At(NamedTuple):
+    """The executor inside a block, and the parameters at which a risk is summed."""
+
+    executor: Executor
+    params: Floats
+
+
 class ListBlock(NamedTuple, Generic[Part]):
     """A block of whole lists, c of their rows, and what is known of each list."""
 

@@ -1,7 +1,7 @@
-"""Endpoints of rankers of a whole catalog: LatentRanker, LatentFeatureRanker and the rankers of sessions.
+"""Endpoints of rankers of a whole catalog: of users, of ids, of feature rows and of sessions.
 
-Queries are ids, sessions (lists of items, oldest first) or rows of features, as in fit; a ranker of ids also takes
-baskets, lists of items that are folded in. The filters of a request are those of the estimator's ``rank``.
+Queries are ids, sessions (lists of items, oldest first) or rows of features, as in fit; a ranker of users or ids also
+takes histories, lists of items. The filters of a request are those of the estimator's ``rank``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
@@ -135,16 +136,23 @@ class SessionQueries:
 
 @dataclass(frozen=True, eq=False)
 class IdQueries:
-    """Ids that fit saw; or baskets, lists of items, which are folded in."""
+    """Ids that fit saw; or histories, lists of items, which a ranker of pairs folds in."""
 
     form: ClassVar[str] = "ids"
     ranker: Any
-    known: KnownIds
+    ids: NDArray[Any]
     known_items: KnownIds
+    takes_histories: bool
+    """Whether ``rank`` takes histories as they are."""
+
+    @cached_property
+    def known(self) -> KnownIds:
+        """The ids that fit saw."""
+        return KnownIds(self.ids)
 
     def type(self, limits: Limits) -> Any:
         """Return the type of one query."""
-        return id_type(self.ranker.query_ids_) | list_type(id_type(self.ranker.item_ids_), 0, limits.ids)
+        return id_type(self.ids) | list_type(id_type(self.ranker.item_ids_), 0, limits.ids)
 
     def checked(self, request: Request) -> tuple[Any, Ints, tuple[str, ...]]:
         """Return the queries, the number of unknown ids of each, and warnings."""
@@ -163,11 +171,12 @@ class IdQueries:
     def merged(self, every: Sequence[Any], unknown: str) -> Any:
         """Return the queries of several requests as the estimator takes them."""
         queries = list(chain.from_iterable(every))
-        return self.ranker.fold_in(queries, unknown=unknown) if type(queries[0]) is list else queries
+        is_folded = type(queries[0]) is list and not self.takes_histories
+        return self.ranker.fold_in(queries, unknown=unknown) if is_folded else queries
 
     def examples(self, n: int) -> list[Any]:
         """Return n real queries."""
-        return np.resize(self.ranker.query_ids_, n).tolist()
+        return np.resize(self.ids, n).tolist()
 
     def kinds(self) -> list[Any]:
         """Return an id and a basket."""
@@ -183,13 +192,16 @@ class Recommender:
     def __init__(self, ranker: Any, limits: Limits) -> None:
         self.ranker, self.limits = ranker, limits
         self.name = type(ranker).__name__
+        self.has_no_order = self.name == "CollaborativeRanker"
         self.known = KnownIds(ranker.item_ids_)
         self.n_query_features = ranker.n_query_features_ if self.name == "SessionRanker" else 0
         match self.name:
             case "LatentFeatureRanker":
                 self.queries: Queries = FeatureQueries(ranker.n_features_in_)
             case "LatentRanker":
-                self.queries = IdQueries(ranker, KnownIds(ranker.query_ids_), self.known)
+                self.queries = IdQueries(ranker, ranker.query_ids_, self.known, takes_histories=False)
+            case "CollaborativeRanker":
+                self.queries = IdQueries(ranker, ranker.user_ids_, self.known, takes_histories=True)
             case _:
                 self.queries = SessionQueries(ranker.item_ids_, self.known)
 
@@ -243,7 +255,7 @@ class Recommender:
         either = list_type(item | list_type(item, 0, self.limits.ids), 0, self.limits.ids)
         fields: list[Field] = [
             ("exclude", lists | None, None),
-            ("exclude_seen", bool | Literal["last"], False),
+            ("exclude_seen", bool, True) if self.has_no_order else ("exclude_seen", bool | Literal["last"], False),
             ("candidates", either | None, None),
             UNKNOWN,
         ]
@@ -264,9 +276,10 @@ class Recommender:
             {"candidates": some},
             {"candidates": [some]},
             {"exclude_seen": True},
-            {"exclude_seen": "last"},
             {"unknown": "ignore"},
         ]
+        if not self.has_no_order:
+            filters.append({"exclude_seen": "last"})
         fields = set(request.__struct_fields__)
         if "stage" in fields:
             filters += [{"stage": stage} for stage in range(self.ranker.n_stages_)]
