@@ -38,12 +38,12 @@ def load_problem(name: str) -> LabelProblem:
     if name == "corel5k_tagprop":
         return _corel5k(datasets.load(name, MultiViewSet))
     rows = read_labels(name)
-    scorer = KernelSvm() if name == "mulan_yeast" else Logistic(standardise=True)
+    scorer = KernelSvm() if name == "mulan_yeast" else Logistic(standardize=True)
     return LabelProblem(name, dense(rows.X), rows.Y.toarray().astype(np.float64), scorer)
 
 
 def _corel5k(images: MultiViewSet) -> LabelProblem:
-    """Square roots of the normalised histograms of SIFT and hue: dot products are then Hellinger affinities."""
+    """Square roots of the normalized histograms of SIFT and hue: dot products are then Hellinger affinities."""
     views = [images.views[name].toarray() for name in ("DenseSift", "DenseHue")]
     X = np.hstack([np.sqrt(view / np.maximum(view.sum(axis=1, keepdims=True), 1.0)) for view in views])
     Y = images.Y.toarray().astype(np.float64)

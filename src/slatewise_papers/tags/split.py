@@ -26,8 +26,7 @@ from slatewise_papers.cstar.likelihood import LikelihoodGivenK
 from slatewise_papers.cstar.scores import Logistic
 from slatewise_papers.framework.arrays import dense
 from slatewise_papers.framework.running import installed
-from slatewise_papers.tags.baselines import Found, Part, chains, mlknn, timed, tuned_logistic
-from slatewise_papers.tags.trees import boosted_trees
+from slatewise_papers.tags.peers import Found, Part, boosted_trees, chains, mlknn, timed, tuned_logistic
 
 FIGURES = ("Q0", "Q1", "Q5", "Q10", "MAP")
 """Break-even precision after this number of questions, and average precision before any, of every test row."""
@@ -48,8 +47,8 @@ class Problem:
     name: str
     X: Features
     Y: Floats
-    standardise: bool = True
-    """Whether the papers' own logistic standardises the features."""
+    standardize: bool = True
+    """Whether the papers' own logistic standardizes the features."""
 
     def split(self, seed: int) -> tuple[Ints, Ints]:
         """Deal rows at random: four fifths to train on, one fifth to test on."""
@@ -140,7 +139,7 @@ def network_systems(problem: Problem, part: Part, truth: Floats) -> Systems:
 
 
 def network() -> Any:
-    """Return the stronger base: one hidden layer on standardised features, chosen on a split of seed 17."""
+    """Return the stronger base: one hidden layer on standardized features, chosen on a split of seed 17."""
     make_pipeline, scaler = import_module("sklearn.pipeline").make_pipeline, import_module("sklearn.preprocessing")
     layers: Any = import_module("sklearn.neural_network")
     return make_pipeline(
@@ -172,7 +171,7 @@ def _both(name: str, found: Found, truth: Floats) -> Systems:
 def _pretrained(problem: Problem, part: Part, truth: Floats) -> Measured:
     """The configuration that used to win, and that needs the number of labels."""
     start = time.process_time()
-    scorer = Logistic(standardise=problem.standardise)
+    scorer = Logistic(standardize=problem.standardize)
     base = scorer.cross_fit(dense(part.X), part.Y, dense(part.X_test))
     ranker = LikelihoodGivenK().fit(base.train, part.Y)
     seconds = time.process_time() - start

@@ -32,9 +32,8 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.progress import track
 from slatewise_papers.cstar.data import load_problem
 from slatewise_papers.framework.arrays import most_frequent
-from slatewise_papers.framework.kept import kept_or_made
 from slatewise_papers.framework.reproduction import Reproduction, Row
-from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.running import installed, kept_or_made
 from slatewise_papers.framework.statistics import paired_by_row
 from slatewise_papers.tags.split import (
     BASE,
@@ -99,7 +98,10 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED, keep: Pa
     rows: list[Row] = []
     held: list[dict[str, bool]] = []
     for name in track(names, "data set"):
-        tasks = _network_tasks(name, seed) if data == "base" else tasks_of(name, seed)
+        tasks = tasks_of(name, seed)
+        if data == "base":
+            seeds = range(seed, seed + NETWORK_SPLITS[name])
+            tasks = [Task(name, one, network_systems, "-base") for one in seeds]
         results = _results(tasks[:1] if quick else tasks, quick, keep)
         rows += [Row(f"{name}: {system}", _means(results, system), None) for system in results[0].systems]
         found = differences(results, NETWORK_DIFFERENCES if data == "base" else DIFFERENCES)
@@ -117,10 +119,6 @@ def tasks_of(name: str, seed: int) -> list[Task]:
         Task(name, seed + place, partial(all_systems, few=few, first=place == 0))
         for place in range(1 if few else N_SPLITS)
     ]
-
-
-def _network_tasks(name: str, seed: int) -> list[Task]:
-    return [Task(name, seed + place, network_systems, "-base") for place in range(NETWORK_SPLITS[name])]
 
 
 def _results(tasks: Sequence[Task], quick: bool, keep: Path | None) -> list[SplitResult]:
@@ -143,7 +141,7 @@ def load(name: str, quick: bool = False) -> Problem:
     """Load a data set or a multi-label file; ``quick``: the first rows and the most frequent labels."""
     if name == "corel5k_tagprop":
         images = load_problem(name)
-        problem = Problem(name, images.X, images.Y, standardise=False)
+        problem = Problem(name, images.X, images.Y, standardize=False)
     else:
         rows = read_labels(name)
         problem = Problem(name, rows.X, rows.Y.toarray().astype(np.float64))
@@ -151,7 +149,7 @@ def load(name: str, quick: bool = False) -> Problem:
         return problem
     frequent = most_frequent(problem.Y, QUICK_LABELS)
     X: Features = problem.X[:QUICK_ROWS]
-    return Problem(name, X, problem.Y[:QUICK_ROWS, frequent], problem.standardise)
+    return Problem(name, X, problem.Y[:QUICK_ROWS, frequent], problem.standardize)
 
 
 def differences(results: Sequence[SplitResult], pairs: Sequence[tuple[str, str]]) -> Differences:
@@ -215,8 +213,8 @@ def kept_or_run(path: Path | None, run: Callable[[], SplitResult]) -> SplitResul
         return {"columns": FIGURES, "rows": result.rows.tolist(), "systems": systems}
 
     read = kept_or_made(path, as_json)
-    if read.get("columns") != list(FIGURES):
-        raise ValueError(f"{path}: expected the columns {', '.join(FIGURES)}, found {read.get('columns')}")
+    if read.get("columns") != list(FIGURES) or not all(name.endswith("known") for name in read["systems"]):
+        raise ValueError(f"{path}: expected the columns {', '.join(FIGURES)} and systems of this version, found others")
     systems = {
         name: Measured(np.array(one["figures"], dtype=np.float64), int(one["settings"]), float(one["seconds"]))
         for name, one in read["systems"].items()
