@@ -28,7 +28,7 @@ from slatewise.data.sessions import flat_lists, is_frame
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Who took what, each pair once."""
+    """Pairs of a user and an item, each once."""
 
     user_ids: Ids
     """Ascending; one per row."""
