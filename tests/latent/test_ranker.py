@@ -613,7 +613,7 @@ def test_bad_input_to_fit(settings, arguments, message):
 
 def test_users_and_their_items_warn():
     users, items = np.repeat([f"user {n}" for n in range(20)], 6), np.tile(np.arange(30), 4)
-    with pytest.warns(UserWarning, match=r"queries: 20 ids .* look like users .*: SessionRanker\(window=None"):
+    with pytest.warns(UserWarning, match=r"queries: 20 ids .* look like users .*: CollaborativeRanker\(\)"):
         make_latent(2, epochs=1).fit(users, items)
 
 

@@ -8,11 +8,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from slatewise import CStarRanker, datasets
-from slatewise_papers import tags_baselines, tags_trees
-from slatewise_papers.cstar_scores import Spectrum, logistic_path
-from slatewise_papers.tags_baselines import Part
-from slatewise_papers.tags_chains import Chain, fit_chain, fit_links
-from slatewise_papers.tags_mlknn import Neighbours, mlknn_log_odds
+from slatewise_papers.cstar.scores import Spectrum, logistic_path
+from slatewise_papers.framework.running import installed
+from slatewise_papers.tags import baselines as tags_baselines
+from slatewise_papers.tags import trees as tags_trees
+from slatewise_papers.tags.baselines import Part
+from slatewise_papers.tags.chains import Chain, fit_chain, fit_links
+from slatewise_papers.tags.mlknn import Neighbours, mlknn_log_odds
 
 
 def slow_mlknn(X, Y, X_test, k):
@@ -125,7 +127,7 @@ def test_every_way_survives_sparse_rows_and_constant_labels(sparse):
     X = csr_array(np.maximum(scenes.X, 0.0)) if sparse else scenes.X
     part = Part(X[:150], Y[:150], X[150:])
     ways = [tags_baselines.tuned_logistic, tags_baselines.chains, tags_baselines.mlknn]
-    for way in (*ways, *[tags_trees.boosted_trees][: tags_trees.has_lightgbm()]):
+    for way in (*ways, *[tags_trees.boosted_trees][: installed("lightgbm")]):
         found = tags_baselines.timed(way, part)
         assert found.log_odds.shape == (50, 6)
         assert np.isfinite(found.log_odds).all()

@@ -32,7 +32,7 @@ MOST_WEIGHT = MOST_FACTOR
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Who took what, each pair once."""
+    """Pairs of a user and an item, each once."""
 
     user_ids: Ids
     """Ascending; one per row."""

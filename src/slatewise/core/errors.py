@@ -12,7 +12,7 @@ _MOST_SHOWN = 400
 def printable(text: str, most: int | None = None) -> str:
     r"""Return text that a terminal only shows: what is no visible character or blank is escaped as ``repr`` does.
 
-    Names and content of files reach messages, and must not move the cursor, hide text or colour it. ``most`` cuts the
+    Names and content of files reach messages, and must not move the cursor, hide text or color it. ``most`` cuts the
     end off longer text, and says so.
 
     Examples

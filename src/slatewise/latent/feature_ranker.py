@@ -92,8 +92,8 @@ class LatentFeatureRanker(LatentBase):
             on from it; it is removed at the end. The bits are those of a fit that never stopped.
         """
         rules.check(self)
-        given = self._settings(callbacks)
         pairs = feature_pairs(self, X, y, sample_weight, reset=True)
+        given = self._settings(callbacks)
         card = card_for(pairs.n_queries, *pairs.arrays())
         used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
         folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
@@ -114,8 +114,8 @@ class LatentFeatureRanker(LatentBase):
             the pair term beside later stages, whose S is kept.
         """
         rules.check(self)
-        is_fitted, given = "item_factors_" in vars(self), self._settings()
-        fresh = feature_pairs(self, X, y, sample_weight, reset=not is_fitted)
+        is_fitted = "item_factors_" in vars(self)
+        fresh, given = feature_pairs(self, X, y, sample_weight, reset=not is_fitted), self._settings()
         queries = featured_queries(fresh.features, given.n_components)
         if not is_fitted:
             problem = Problem(fresh, None, queries, self.n_features_in_)

@@ -325,12 +325,12 @@ class LatentRanker(LatentBase):
             a fit that never stopped.
         """
         rules.check(self)
-        given = self._settings(callbacks)
         pairs = id_pairs(queries, items, sample_weight)
+        own = _in_own_lists(resolved(self, "stages"), pairs)
         warn_of_users(pairs)
+        given = self._settings(callbacks)
         card = card_for(pairs.n_queries, *pairs.arrays())
         used, validation = hold_out_pairs(pairs, given.validation_fraction, given.depth, given.seed)
-        own = _in_own_lists(given, pairs) if given.stages.self_weight else None
         problem = Problem(used, validation, IdQueries, pairs.n_queries, by_id=True, self_items=own)
         found = self._learn(given, problem, card, checkpoint)
         for state in found.stages:
@@ -350,11 +350,11 @@ class LatentRanker(LatentBase):
             the pair term beside later stages, whose S is kept.
         """
         rules.check(self)
-        is_fitted, given = "item_factors_" in vars(self), self._settings()
+        is_fitted, stages = "item_factors_" in vars(self), resolved(self, "stages")
         fresh = id_pairs(queries, items, sample_weight, further=is_fitted)
         if not is_fitted:
+            own, given = _in_own_lists(stages, fresh), self._settings()
             card = card_for(fresh.n_queries, *fresh.arrays())
-            own = _in_own_lists(given, fresh) if given.stages.self_weight else None
             problem = Problem(fresh, None, IdQueries, fresh.n_queries, by_id=True, self_items=own)
             found = first_epoch(
                 given, problem, Executor.of(self.n_jobs), lambda table: zero_rows_without_pairs(table, fresh)
@@ -365,7 +365,7 @@ class LatentRanker(LatentBase):
         pairs = IdPairs(
             new_queries[fresh.queries], new_items[fresh.items], fresh.weights, item_ids, len(query_ids), query_ids
         )
-        own = _in_own_lists(given, pairs) if given.stages.self_weight else None
+        own, given = _in_own_lists(stages, pairs), self._settings()
         problem = Problem(pairs, None, IdQueries, pairs.n_queries, by_id=True, self_items=own)
         card = card_for(pairs.n_queries, *pairs.arrays()).after(self.model_card_)
         places = Places(old_queries, old_items)
@@ -458,10 +458,10 @@ class LatentRanker(LatentBase):
             raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
 
 
-def _in_own_lists(given: TrainingSettings, pairs: IdPairs) -> OwnItems | None:
+def _in_own_lists(stages: factors.Stages, pairs: IdPairs) -> OwnItems | None:
     """Return the item that each query is, for its own list; raise ValueError where later stages have none."""
-    own = self_items(pairs.query_ids, pairs.item_ids, given.stages.self_weight)
-    if own is not None and given.stages.n > 1 and (own.items < 0).all():
-        found = given.stages.self_weight
+    own = self_items(pairs.query_ids, pairs.item_ids, stages.self_weight)
+    if own is not None and stages.n > 1 and (own.items < 0).all():
+        found = stages.self_weight
         raise ValueError(f"Stages.self_weight: expected 0 where no query has the id of an item, found {found!r}")
     return own

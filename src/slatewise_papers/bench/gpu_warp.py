@@ -33,9 +33,9 @@ from slatewise.factors.tables import EpochMean
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._gpu import peak
 from slatewise_papers.bench._gpu import seconds as seconds_of
-from slatewise_papers.bench._table import Row
 from slatewise_papers.bench.gpu import machine
 from slatewise_papers.bench.warp import N_COMPONENTS, STEP_PAIRS, Race, first_factors, generated_race
+from slatewise_papers.framework.benchmark import Row
 
 K, WIDTH = 20, 64
 """Items of a list; columns of n = 50, a bias and a count as the GPU has them."""
@@ -280,10 +280,10 @@ def _lastfm() -> Race:
     order = np.random.default_rng(0).permutation(len(sessions)).tolist()
     cut = int(0.95 * len(order))
     queries, items = _consecutive([sessions[i] for i in order[:cut]])
-    asked, wanted = _consecutive([sessions[i] for i in order[cut:]])
+    test_queries, wanted = _consecutive([sessions[i] for i in order[cut:]])
     known = np.unique(np.concatenate([queries, items]))
-    there = np.isin(asked, known) & np.isin(wanted, known)
-    parts = (queries, items, asked[there], wanted[there])
+    there = np.isin(test_queries, known) & np.isin(wanted, known)
+    parts = (queries, items, test_queries[there], wanted[there])
     return Race(len(known), *(np.searchsorted(known, part) for part in parts))
 
 
@@ -292,7 +292,7 @@ def _consecutive(sessions: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _recalls(name: str, race: Race, seed: int) -> list[float]:
-    """Train, with the defaults of LatentRanker, and return R@10 after the epochs asked for."""
+    """Train, with the defaults of LatentRanker, and return R@10 after each of EPOCHS."""
     weight, pairs = rank_weights(race.n_items), race.pairs
     engine: WarpEngine = GpuEngine(weight, STEP_PAIRS)
     if name == "blocked":
@@ -344,7 +344,7 @@ def race_rows(quick: bool = False, epochs: int = 10) -> list[Row]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print what is asked for."""
+    """Print the race, or recall, or the machine alone."""
     parser = ArgumentParser(prog="python -m slatewise_papers.bench.gpu_warp")
     for flag in ("--quick", "--race", "--recall"):
         parser.add_argument(flag, action="store_true")

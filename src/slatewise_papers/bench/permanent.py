@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
 from slatewise.inference import permanent, sample_matchings, tied_log_sum
-from slatewise_papers.bench._table import Row, Table, best_seconds, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import best_seconds
 
 
 def run(quick: bool = False) -> Table:

@@ -33,7 +33,8 @@ from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import Shape, recall_at
 from slatewise.factors.tables import Table as Rows
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
 
 N_COMPONENTS, STEP_PAIRS, NEGATIVES, LIST = 50, 2048, 1024, 20
 SAMPLED_EPOCHS, PEER_EPOCHS, MOST_EPOCHS = 2, 10, 10
@@ -61,7 +62,7 @@ class Race:
 
 @dataclass(frozen=True)
 class Trained:
-    """Seconds of each epoch, R@10 after those asked for, and CPU seconds of all threads in all epochs."""
+    """Seconds of each epoch, R@10 after some of them, and CPU seconds of all threads in all epochs."""
 
     seconds: list[float]
     recall: dict[int, float]

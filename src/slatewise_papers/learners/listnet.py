@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.running import executor
+from slatewise.core.running.blas import one_blas_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def fit_listnet(loss: TopOneEntropy, quality: Callable[[Floats], float], max_ite
         if found > highest:
             best, highest = params.copy(), found
 
-    with executor.one_blas_thread():
+    with one_blas_thread():
         fmin_l_bfgs_b(loss.value_and_grad, np.zeros(loss.n_params), maxiter=max_iter, callback=keep)
     return best
 
