@@ -30,8 +30,8 @@ explore: $(VENV)/installed-test
 	SLATEWISE_EXPLORE=1 $(BIN)/python -m pytest -n auto --dist worksteal $(shell grep -rlE "hypothesis" tests --include="test_*.py")
 
 # The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
-KERNEL_TESTS := tests/core tests/cstar tests/data tests/factors tests/inference tests/latent tests/losses tests/matching \
-  tests/metric_learning tests/metrics tests/quadratic tests/recommend tests/sessions tests/test_boundscheck.py
+KERNEL_TESTS := tests/collaborative tests/core tests/cstar tests/data tests/factors tests/inference tests/latent \
+  tests/losses tests/matching tests/metric_learning tests/metrics tests/quadratic tests/recommend tests/sessions tests/test_boundscheck.py
 boundscheck: $(VENV)/installed-test
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)

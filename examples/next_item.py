@@ -5,7 +5,7 @@ import numpy as np
 
 from slatewise import SessionCooccurrence, SessionNeighbors, SessionRanker, data, datasets, load
 
-# A log, as a shop has it: who took what, and when.
+# A log, as a shop has it: which user took which item, and when.
 made = datasets.make_sessions(3000, 300, n_clusters=30, random_state=0).sessions
 visitor = np.repeat(np.arange(len(made)) % 400, np.diff(made.offsets))
 when = np.repeat(7200.0 * np.arange(len(made)), np.diff(made.offsets)) + np.arange(len(made.items)) % 60

@@ -65,8 +65,8 @@ def feature_rows(seed: int) -> Problem:
 
 def artists(seed: int) -> Problem:
     """Which artist follows which on Last.fm, a two-hundredth of the sessions."""
-    from slatewise_papers.defaults_latent import QUICK_SHARE, share_of
-    from slatewise_papers.lasr_data import of_sessions
+    from slatewise_papers.defaults.latent import QUICK_SHARE, share_of
+    from slatewise_papers.lasr.data import of_sessions
 
     name = "lastfm1k_artist_sessions"
     problem = of_sessions(name, share_of(name, QUICK_SHARE, seed), seed)

@@ -1,6 +1,7 @@
 """Learn to rank whole lists whose items interact, trained directly for the ranking measure.
 
-Names load on first use, so ``import slatewise`` costs next to nothing.
+Names load on first use, so ``import slatewise`` costs next to nothing. CONTRIBUTING.rst has the map of the packages;
+``_registry`` says where each estimator is.
 """
 
 from __future__ import annotations

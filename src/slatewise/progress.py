@@ -1,4 +1,4 @@
-"""How far long work is, for whoever listens."""
+"""Progress of long work, for listeners; see :mod:`slatewise.core.running.progress`."""
 
 from slatewise.core.running.progress import Listener, anybody_listening, is_quiet, listening, set_progress, tell, track
 

@@ -25,9 +25,9 @@ class PageServer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if "http://" not in line:
-            said = "" if self._process.stderr is None else self._process.stderr.read()
+            errors = "" if self._process.stderr is None else self._process.stderr.read()
             self.kill()
-            raise RuntimeError(f"the server did not start: {line}{said}")
+            raise RuntimeError(f"the server did not start: {line}{errors}")
         self.address = line[line.index("http://") :].split()[0]
 
     @property

@@ -8,7 +8,7 @@ ties in file order.
 from __future__ import annotations
 
 from slatewise import datasets, metrics
-from slatewise_papers._reproduction import Reproduction, Row
+from slatewise_papers.framework.reproduction import Reproduction, Row
 
 DEPTHS = range(1, 17)
 
@@ -25,6 +25,5 @@ def run(data: str | None = None, quick: bool = False) -> Reproduction:
     rows: list[Row] = []
     for official in datasets.load_official_runs(name)[: 2 if quick else None]:
         values = metrics.evaluate(measures.values(), official.relevance, official.scores, official.qid)
-        measured = dict(zip(measures, values.values(), strict=True))
-        rows.append(Row(official.name, measured, dict(official.figures)))
+        rows.append(Row(official.name, dict(zip(measures, values.values(), strict=True)), dict(official.figures)))
     return Reproduction("LETOR 1.0 official runs", name, rows)

@@ -1,4 +1,4 @@
-"""How long a round takes on workers that nobody has: what each part costs, dealt out as a cluster deals it.
+"""How long a round takes on more workers than there are: what each part costs, dealt out as a cluster deals it.
 
     python -m slatewise_papers.scale              # what is predicted, for 1 to 1,000 workers
     python -m slatewise_papers.scale --measure    # constants, and rounds of 1, 2 and 4 workers here beside predictions
@@ -87,12 +87,12 @@ def predicted(learner: Learner, n_workers: int, machine: Machine | None = None) 
     dealt = shares(learner.n_blocks, n_workers)
     crowd = 1.0 if machine.cores is None else max(1.0, len(dealt) / machine.cores)
     block = learner.block * (learner.crowded if len(dealt) > 1 else 1.0)
-    asked = machine.first + learner.sent * machine.byte
+    clock_of_calls = machine.first + learner.sent * machine.byte
     done: list[float] = []
     for first, last in dealt:
-        asked += machine.ask
-        done.append(asked + learner.sent * machine.byte + crowd * (learner.begin + (last - first) * block))
-    clock, moved = asked, len(dealt) * learner.sent
+        clock_of_calls += machine.ask
+        done.append(clock_of_calls + learner.sent * machine.byte + crowd * (learner.begin + (last - first) * block))
+    clock, moved = clock_of_calls, len(dealt) * learner.sent
     for end, (first, last) in zip(done, dealt, strict=True):
         n_sums = n_subtrees(first, last)
         moved += n_sums * learner.returned
@@ -142,7 +142,7 @@ def metric(
 
 
 class Measured(NamedTuple):
-    """Seconds of rounds on so many workers of this machine."""
+    """Seconds of rounds on ``n_workers`` workers of this machine."""
 
     n_workers: int
     empty: float
@@ -163,11 +163,11 @@ def measured(n_workers: int, learners: Sequence[bench.Learner]) -> Measured:
     with cluster.ray(workers=n_workers) as opened:
         there = Executor(1, opened)
         empty, heavy = (there.place_blocks([size] * n_workers, None) for size in (8, HEAVY))
-        rounds = {learner.name: bench.seconds(learner.ask(there), 5) for learner in learners}
+        rounds = {learner.name: bench.best_round(learner.ask(there), 5) for learner in learners}
         return Measured(
             n_workers,
-            bench.seconds(lambda: empty.sum(_LOAD, None), 50),
-            bench.seconds(lambda: heavy.sum(_LOAD, None), 10),
+            bench.best_round(lambda: empty.sum(_LOAD, None), 50),
+            bench.best_round(lambda: heavy.sum(_LOAD, None), 10),
             rounds,
         )
 
@@ -208,9 +208,9 @@ def compare(quick: bool) -> None:
         model = replace(model, block=block, crowded=beside / (most * block))
         print(f"{model.name}: {model.n_blocks} blocks of {1e3 * block:.3f} ms, x {model.crowded:.2f} beside others")
         for one, how in zip(found, ("taken for it", "taken for it", "predicted"), strict=True):
-            said = predicted(model, one.n_workers, machine).seconds
+            model_s = predicted(model, one.n_workers, machine).seconds
             took = one.rounds[learner.name]
-            print(f"  {one.n_workers} workers: measured {took:.4f} s, {how} {said:.4f} s, {said / took - 1.0:+.0%}")
+            print(f"  {one.n_workers} workers: measured {took:.4f} s, {how} {model_s:.4f} s, {model_s / took - 1:+.0%}")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.collaborative.als import Rows, fit_items, user_vectors
+from slatewise.collaborative.als import Rows, fit_items, gram_of, user_vectors
 from slatewise.collaborative.kernels.als import solve_rows
 from slatewise.core.running.executor import Executor
 
@@ -51,7 +51,7 @@ def test_every_pass_lowers_the_objective(make_matrix):
     values = []
     for epochs in (1, 2, 4, 8):
         items = fit_items(matrix, 6, REGULARIZATION, UNOBSERVED, epochs, np.random.default_rng(0), executor)
-        users = user_vectors(matrix, items, REGULARIZATION, UNOBSERVED, executor)
+        users = user_vectors(matrix, items, gram_of(items, UNOBSERVED), REGULARIZATION, UNOBSERVED, executor)
         values.append(objective(matrix, users, items))
     assert values == sorted(values, reverse=True)
     assert values[-1] < values[0]
@@ -61,10 +61,11 @@ def test_empty_histories_have_no_vector(make_matrix):
     matrix = make_matrix(4, 6)
     empty = matrix[:0]
     items = np.ones((6, 3), dtype=np.float32)
-    assert user_vectors(empty, items, REGULARIZATION, UNOBSERVED, Executor(1)).shape == (0, 3)
+    gram = gram_of(items, UNOBSERVED)
+    assert user_vectors(empty, items, gram, REGULARIZATION, UNOBSERVED, Executor(1)).shape == (0, 3)
     none = matrix * 0
     none.eliminate_zeros()
-    assert not user_vectors(none, items, REGULARIZATION, UNOBSERVED, Executor(1)).any()
+    assert not user_vectors(none, items, gram, REGULARIZATION, UNOBSERVED, Executor(1)).any()
 
 
 def test_the_same_bits_with_any_number_of_threads(make_matrix):
@@ -78,3 +79,13 @@ def test_the_same_bits_with_any_number_of_threads(make_matrix):
 def test_rows_take_any_index_type(make_matrix):
     rows = Rows.of(make_matrix(5, 5))
     assert (rows.offsets.dtype, rows.places.dtype, rows.weights.dtype) == (np.int64, np.int32, np.float32)
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e6, 1e10])
+def test_extreme_weights_and_penalties_leave_finite_vectors(make_matrix, weight):
+    matrix = make_matrix(20, 12, 0.5)
+    matrix.data[:] = weight
+    for a0 in (1e-6, 1e9):
+        items = fit_items(matrix, 16, 1e-6, a0, 4, np.random.default_rng(0), Executor(1))
+        assert np.isfinite(items).all()
+        assert np.isfinite(user_vectors(matrix, items, gram_of(items, a0), 1e-6, a0, Executor(1))).all()

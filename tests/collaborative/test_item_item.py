@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from slatewise.collaborative import item_item
 from slatewise.collaborative.inverse import invert_in_place
-from slatewise.collaborative.item_item import item_weights
+from slatewise.collaborative.item_item import frequent_items, item_weights
 from slatewise.core.running.executor import Executor
 
 
@@ -65,3 +67,37 @@ def test_weights_of_interactions_count(make_matrix):
     histories.data[:] = np.random.default_rng(1).random(histories.nnz) + 0.5
     found = item_weights(histories, 5.0, 0.3, 1000, Executor(1)).toarray()
     np.testing.assert_allclose(found, by_formula(histories, 5.0, 0.3), rtol=0, atol=1e-5)
+
+
+def test_too_many_users_and_items_leave_weights_between_frequent_items(make_matrix):
+    histories = make_matrix(40, 30)
+    kept = frequent_items(histories, 10)
+    counts = np.bincount(histories.indices, minlength=30)
+    assert counts[kept].min() >= np.delete(counts, kept).max()
+    found = item_weights(histories, 5.0, 0.3, 1000, Executor(1), most_items=10).toarray()
+    among = item_weights(csr_array(histories[:, kept]), 5.0, 0.3, 1000, Executor(1)).toarray()
+    np.testing.assert_array_equal(found[np.ix_(kept, kept)], among)
+    assert np.count_nonzero(found) == np.count_nonzero(among)
+
+
+@pytest.mark.parametrize("shape", [(40, 30), (10, 30)])
+def test_one_small_side_is_enough_for_all_items(make_matrix, shape):
+    histories = make_matrix(*shape)
+    found = item_weights(histories, 5.0, 0.3, 1000, Executor(1), most_items=min(shape))
+    np.testing.assert_array_equal(found.toarray(), item_weights(histories, 5.0, 0.3, 1000, Executor(1)).toarray())
+
+
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60)])
+def test_the_size_of_blocks_leaves_the_bits(make_matrix, shape, monkeypatch):
+    histories = make_matrix(*shape)
+    whole = item_weights(histories, 5.0, 0.3, 4, Executor(1)).toarray()
+    monkeypatch.setattr(item_item, "MOST_ENTRIES", 100)
+    assert item_weights(histories, 5.0, 0.3, 4, Executor(1)).toarray().tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(3, 24), (17, 24), (24, 17)])
+@pytest.mark.parametrize("weight", [1e-30, 1e10])
+def test_extreme_weights_without_dropout_leave_finite_weights(make_matrix, shape, weight):
+    histories = make_matrix(*shape, 0.6)
+    histories.data[:] = weight * 10.0 ** -np.random.default_rng(0).integers(4, size=histories.nnz)
+    assert np.isfinite(item_weights(histories, 1e-6, 0.0, 5, Executor(1)).data).all()

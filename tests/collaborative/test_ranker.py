@@ -13,7 +13,7 @@ from slatewise.collaborative import ALS, ItemItem, LowPass
 from slatewise.collaborative.choice import LADDERS, HeldOut, choose, harmful, is_better, standard
 from slatewise.collaborative.interactions import Interactions
 from slatewise.collaborative.parts import ItemItem as FittedItemItem
-from slatewise.collaborative.parts import fit_part
+from slatewise.collaborative.parts import fit_part, scale_of
 from slatewise.core.running.executor import Executor
 
 SMALL = (ItemItem(), LowPass(n_components=8), ALS(n_components=8, epochs=3))
@@ -235,11 +235,22 @@ def test_gains_are_those_of_the_definition(make_matrix):
     [
         ((["a"], ["x", "y"]), "items: expected one per user, 1, found 2"),
         (([], []), "at least one interaction"),
-        ((["a"], ["x"], [-1.0]), r"finite numbers >= 0, got -1\.0 at interaction 0"),
+        (
+            (["a"], ["x"], [-1.0]),
+            r"sample_weight: weights must be numbers from 0 to 1e\+10, got -1\.0 at interaction 0",
+        ),
         ((["a"], ["x"], [np.nan]), "got nan at interaction 0"),
+        ((["a"], ["x"], [1e11]), "numbers from 0 to"),
+        ((["a", "a"], ["x", "x"], [9e9, 9e9]), "the weights of a pair must add up to at most"),
+        ((["a", "b"], ["x", "y"], [[1.0], [1.0, 2.0]]), "expected 2 numbers, found lists of several lengths"),
         ((["a"], ["x"], [0.0]), "zeros only"),
+        ((csr_array((3, 3)),), "users: expected at least one interaction"),
+        ((np.eye(3),), "users: expected lists of ids or a sparse matrix .*, found a dense matrix"),
+        ((np.eye(3, dtype=int),), "found a dense matrix"),
+        ((pd.DataFrame({"user": ["a"], "item": ["x"], "weight": [None]}),), "weight"),
+        ((pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "weight": [1.0, np.nan]}),), "row 1: .* missing value"),
         ((["a"], ["x"], [1.0, 2.0]), "expected 1 numbers"),
-        ((csr_array([[1.0, -2.0]]),), r"got -2\.0"),
+        ((csr_array([[1.0, -2.0]]),), r"users: weights must be .*, got -2\.0"),
         ((pd.DataFrame({"user": ["a"], "song": ["x"]}),), "a column called 'item'"),
     ],
 )
@@ -265,3 +276,142 @@ def test_one_item_and_one_user_are_enough():
     ranker = CollaborativeRanker().fit([["tea"]])
     assert ranker.rank([0], exclude_seen=False).ids.tolist() == [["tea"]]
     assert len(ranker.rank([0])[0]) == 0
+
+
+def test_iterators_are_read_once(pairs, ranker):
+    names = ["u000", "u001"]
+    np.testing.assert_array_equal(ranker.rank(iter(names)).ids, ranker.rank(names).ids)
+    histories = [["i01"], ["i02", "i03"]]
+    np.testing.assert_array_equal(ranker.scores(iter(histories), ["i05"]), ranker.scores(histories, ["i05"]))
+    assert ranker.recall(iter(names), ["i05", "i06"]) == ranker.recall(names, ["i05", "i06"])
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 1e11])
+def test_matrices_of_queries_have_weights(ranker, value):
+    with pytest.raises(ValueError, match="queries: weights must be numbers from 0"):
+        ranker.rank(csr_array(([value], [3], [0, 1]), shape=(1, 40)))
+
+
+def test_zeros_and_repeated_entries_of_matrices_count_as_in_fit(ranker):
+    zero = csr_array(([0.0], [3], [0, 1]), shape=(1, 40))
+    with pytest.warns(UserWarning, match="no history"):
+        found = ranker.rank(zero, k=40)
+    assert found.nothing_known.tolist() == [True]
+    assert len(found[0]) == 40
+    twice = csr_array(([1.0, 1.0], [3, 3], [0, 2]), shape=(1, 40))
+    once = csr_array(([2.0], [3], [0, 1]), shape=(1, 40))
+    np.testing.assert_array_equal(ranker.scores(twice, ["i05"]), ranker.scores(once, ["i05"]))
+    assert (twice.nnz, zero.nnz) == (2, 1)
+
+
+def test_dense_histories_are_refused(pairs):
+    rows, columns = (np.unique(one, return_inverse=True)[1] for one in pairs)
+    matrix = csr_array((np.ones(len(rows)), (rows, columns)))
+    numbered = CollaborativeRanker(LowPass(8), validation_fraction=0).fit(matrix)
+    for dense in (matrix.toarray(), matrix.toarray().astype(int)):
+        with pytest.raises(ValueError, match=r"queries: .* found a dense matrix"):
+            numbered.rank(dense)
+    assert len(numbered.rank(np.array([[3, 4], [5, 6]]), k=2)) == 2
+
+
+def test_filters_of_recall_stay_beside_their_pairs(ranker):
+    users, items = ["u002", "u000", "u002"], ["i01", "i02", "i03"]
+    every = {"exclude_seen": False, "candidates": [["i01"], ["i02"], ["i04"]]}
+    assert ranker.recall(users, items, (40,), **every)[40] == pytest.approx(2 / 3)
+    hidden = {"exclude_seen": False, "exclude": [["i01"], [], []]}
+    assert ranker.recall(users, items, (40,), **hidden)[40] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("item", "n"), [([], 0), (["i01", "i02"], 2)])
+def test_one_item_is_explained(ranker, item, n):
+    with pytest.raises(ValueError, match=f"item: expected one id, found {n}"):
+        ranker.explain("u000", item)
+
+
+def test_popularity_explains_users_without_a_history(ranker):
+    with pytest.warns(UserWarning, match="no history"):
+        found, score = ranker.explain([], "i03"), ranker.scores([[]], ["i03"])[0, 0]
+    assert found == {"popularity": score}
+
+
+def test_warnings_name_the_line_of_the_caller(ranker):
+    calls = (
+        lambda: ranker.rank(["nobody"], unknown="ignore"),
+        lambda: ranker.recall(["nobody"], ["i01"], unknown="ignore"),
+        lambda: ranker.score([[], ["i01"]], ["i02", "i03"]),
+        lambda: CollaborativeRanker(ItemItem(most_items=2), validation_fraction=0).fit([["a", "b"], ["b", "c"], ["c"]]),
+    )
+    for call in calls:
+        with pytest.warns(UserWarning, match=r"fit|history|frequent") as caught:
+            call()
+        assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_fit_warns_of_items_without_weights():
+    ranker = CollaborativeRanker((ItemItem(most_items=2), LowPass(2)), validation_fraction=0)
+    message = r"those of the 2 most frequent of 4 items, with 57\.1% of the interactions"
+    with pytest.warns(UserWarning, match=message):
+        ranker.fit([["a", "b"], ["b", "c"], ["c", "d"], ["a"]])
+    assert ranker.item_item_weights_.size == 2
+    assert sorted(ranker.rank([["b"]]).ids[0]) == ["a", "c", "d"]
+
+
+def test_one_user_to_measure_on_decides_nothing():
+    found = CollaborativeRanker(SMALL, validation_fraction=0.5, random_state=0).fit([["a", "b", "c"]])
+    assert found.parts_ == tuple(standard(part) for part in SMALL)
+
+
+def test_equal_scores_have_one_scale():
+    mean, scale = scale_of(np.float32([[3e5, 3e5 + 0.03125, 3e5], [0, 0, 0], [1e-40, 0, 0], [1e20, -1e20, 3e19]]))
+    assert scale[:, 0].tolist() == [300000.0, 1.0, 1.0, pytest.approx(8.29e19, rel=0.01)]
+    assert np.isfinite(mean).all()
+
+
+@pytest.mark.parametrize("weight", [1e-38, 1e-10, 1e10])
+def test_extreme_weights_have_finite_scores(weight):
+    rng = np.random.default_rng(0)
+    matrix = csr_array((rng.random((15, 20)) < 0.3) * (weight * rng.random((15, 20))))
+    ranker = CollaborativeRanker(SMALL, validation_fraction=0).fit(matrix)
+    assert np.isfinite(ranker.scores(np.arange(15), np.arange(20))).all()
+
+
+def test_contributions_add_up_where_single_precision_ends():
+    ranker = CollaborativeRanker(ALS(4, 1e-6, 1e-6, epochs=2), validation_fraction=0).fit([["a", "b"], ["b", "c"]])
+    ranker.item_factors_ = np.full_like(ranker.item_factors_, 1e10)
+    assert sum(ranker.explain(["a"], "c").values()) == pytest.approx(ranker.scores([["a"]], ["c"])[0, 0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("history_weights_", np.float32(-1.0), "history_weights_: expected numbers > 0"),
+        ("history_weights_", np.float32(0.0), "history_weights_: expected numbers > 0"),
+        ("weights_", 1e30, "weights_: expected"),
+        ("low_pass_vectors_", np.float32(1e9), "low_pass_vectors_: expected"),
+    ],
+)
+def test_files_with_other_numbers_are_refused(tmp_path, pairs, name, value, message):
+    ranker = CollaborativeRanker(SMALL, validation_fraction=0).fit(*pairs)
+    array = getattr(ranker, name).copy()
+    array[0] = value
+    setattr(ranker, name, array)
+    with pytest.raises(ValueError, match=message):
+        ranker.save(tmp_path / "model.safetensors")
+
+
+def test_a_file_without_interactions_is_refused(tmp_path, pairs):
+    ranker = CollaborativeRanker("low-pass", validation_fraction=0).fit(*pairs)
+    ranker.history_items_, ranker.history_weights_ = ranker.history_items_[:0], ranker.history_weights_[:0]
+    ranker.history_offsets_ = np.zeros_like(ranker.history_offsets_)
+    with pytest.raises(ValueError, match="history_items_: expected at least one interaction"):
+        ranker.save(tmp_path / "model.safetensors")
+
+
+def test_read_only_and_unsorted_matrices_are_left_as_they_are():
+    matrix = csr_array(([2.0, 0.0, 1.0, 1.0], [1, 0, 2, 2], [0, 2, 4]), shape=(2, 3))
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.setflags(write=False)
+    ranker = CollaborativeRanker(SMALL, validation_fraction=0).fit(matrix)
+    assert ranker.history_weights_.tolist() == [2.0, 2.0]
+    assert ranker.rank(matrix, k=1).ids.shape == (2, 1)
+    assert matrix.data.tolist() == [2.0, 0.0, 1.0, 1.0]

@@ -21,6 +21,7 @@ ANSWERS = {
     "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "CStarMarginRanker": lambda kind: kind(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
+    "CollaborativeRanker": lambda new: new(validation_fraction=0).fit(*NUMBERED).rank([0, 1], 2),
     "SessionCooccurrence": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "SessionRanker": lambda new: (
         new(Factors(2, epochs=2), base=None, validation_fraction=0).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True)
@@ -35,7 +36,7 @@ ANSWERS = {
 }
 
 
-def test_every_estimator_that_ranks_is_asked():
+def test_every_estimator_that_ranks_is_here():
     assert set(ANSWERS) == {name for name in slatewise.__all__ if hasattr(getattr(slatewise, name), "rank")} - {
         "cluster"
     }

@@ -10,8 +10,9 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise_papers import Reproduction, reproduce
-from slatewise_papers.cstar import FOLD_SEED
-from slatewise_papers.cstar_scores import BaseScores, KernelSvm, Logistic, chain_log_odds, fit_logistic, folds
+from slatewise_papers.cstar.scores import BaseScores, KernelSvm, Logistic, chain_log_odds, fit_logistic
+from slatewise_papers.cstar.tables import FOLD_SEED
+from slatewise_papers.framework.arrays import folds
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_logistic_regressions_equal_scikit_learns() -> None:
     assert np.abs(ours - theirs).max() < 0.05
 
 
-@pytest.mark.parametrize("scorer", [KernelSvm(), Logistic(), Logistic(standardise=True)])
+@pytest.mark.parametrize("scorer", [KernelSvm(), Logistic(), Logistic(standardize=True)])
 def test_base_scores_are_calibrated_and_survive_a_constant_label(scorer: Logistic) -> None:
     scenes = datasets.make_label_scenes(1200, n_labels=8, random_state=1)
     Y = scenes.Y.astype(float)
@@ -102,7 +103,7 @@ def test_chains_survive_constant_labels() -> None:
 
 
 def test_public_problems_have_the_published_sizes(shared_data: Path) -> None:
-    from slatewise_papers.cstar_data import load_problem
+    from slatewise_papers.cstar.data import load_problem
 
     assert load_problem("mulan_cal500").Y.shape == (502, 174)
     corel = load_problem("corel5k_tagprop")

@@ -13,7 +13,7 @@ from slatewise.cstar.likelihood.objective import AdjustedScores, FixedSizeLikeli
 from slatewise.cstar.margin.training import relevant_hinge
 from slatewise.cstar.margin.unary import prepare_given, prepare_linear
 from slatewise.labeling import simulate
-from slatewise_papers.cstar_likelihood import (
+from slatewise_papers.cstar.likelihood import (
     LikelihoodGivenK,
     choose_likelihood,
     likelihood_fit,

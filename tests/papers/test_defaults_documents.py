@@ -5,7 +5,7 @@ import pytest
 
 from slatewise import MatchingRanker, datasets, metrics
 from slatewise.datasets.records import RankingSet
-from slatewise_papers import defaults_documents
+from slatewise_papers.defaults import documents as defaults_documents
 
 
 @pytest.mark.filterwarnings("ignore:.*lists are left out")

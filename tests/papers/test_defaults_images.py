@@ -3,7 +3,7 @@
 import pytest
 
 from slatewise import GraphMatcher
-from slatewise_papers import defaults_images
+from slatewise_papers.defaults import images as defaults_images
 
 
 @pytest.mark.usefixtures("shared_data")

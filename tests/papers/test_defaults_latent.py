@@ -6,8 +6,8 @@ import pytest
 from slatewise import LatentRanker, datasets
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise_papers import defaults_latent
-from slatewise_papers.lasr_data import of_sessions
+from slatewise_papers.defaults import latent as defaults_latent
+from slatewise_papers.lasr.data import of_sessions
 
 
 @pytest.fixture(scope="module")

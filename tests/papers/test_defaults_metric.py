@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from slatewise_papers import defaults_metric, reproduce
-from slatewise_papers.mlr_data import Fold
+from slatewise_papers import reproduce
+from slatewise_papers.defaults import metric as defaults_metric
+from slatewise_papers.mlr.data import Fold
 
 
 def test_every_loss_has_an_error_beside_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:

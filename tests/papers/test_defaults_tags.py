@@ -3,9 +3,9 @@
 import numpy as np
 
 from slatewise import datasets
-from slatewise_papers.cstar_data import LabelProblem
-from slatewise_papers.cstar_scores import Logistic
-from slatewise_papers.defaults_tags import problem_rows
+from slatewise_papers.cstar.data import LabelProblem
+from slatewise_papers.cstar.scores import Logistic
+from slatewise_papers.defaults.tags import problem_rows
 
 
 def test_systems_and_figures() -> None:

@@ -13,21 +13,22 @@ from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.tables import Table
-from slatewise_papers import Reproduction, lasr_labels, reproduce
-from slatewise_papers.lasr_annotation import QUICK, choose, per_row, table_5
-from slatewise_papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
-from slatewise_papers.lasr_counts import Counts
-from slatewise_papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
-from slatewise_papers.lasr_labels import (
+from slatewise_papers import Reproduction, reproduce
+from slatewise_papers.lasr import labels as lasr_labels
+from slatewise_papers.lasr.annotation import QUICK, choose, per_row, table_5
+from slatewise_papers.lasr.baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
+from slatewise_papers.lasr.counts import Counts
+from slatewise_papers.lasr.data import ArtistPairs, generated_music, load_music, of_log, of_sessions
+from slatewise_papers.lasr.labels import (
     AnnotationProblem,
     LabelledPart,
     kernel_components,
     load_annotation,
     stroke_histograms,
 )
-from slatewise_papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
-from slatewise_papers.lasr_music import BOTH_WAYS, OWN, at_scale
-from slatewise_papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
+from slatewise_papers.lasr.lists import Factored, Ranks, by_frequency, difference, ranks_of
+from slatewise_papers.lasr.music import BOTH_WAYS, OWN, at_scale
+from slatewise_papers.lasr.wsabie import best_labels, first_stage, fold_numbers, next_stage
 
 pytestmark = pytest.mark.filterwarnings("ignore:stages")  # quick tables are too small for some of them
 

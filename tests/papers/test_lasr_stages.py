@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from slatewise.factors.pair_terms import Bilinear
-from slatewise_papers.lasr_data import generated_music
-from slatewise_papers.lasr_lists import ranks_of
-from slatewise_papers.lasr_stages import Settings, choose_first, choose_next, quality, refit
+from slatewise_papers.lasr.data import generated_music
+from slatewise_papers.lasr.lists import ranks_of
+from slatewise_papers.lasr.stages import Settings, choose_first, choose_next, quality, refit
 
 SEED = 3
 

@@ -12,11 +12,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from slatewise import datasets
 from slatewise.cli.inputs import read_classes
 from slatewise.datasets.records import RankingSet
-from slatewise_papers import Reproduction, mlr, reproduce
-from slatewise_papers.mlr_data import Fold, inner_folds, load_problem
-from slatewise_papers.mlr_knn import JUDGED_NEIGHBOURS, Judged, Method, Setting, error_on_test, judge, scaled_each_way
-from slatewise_papers.mlr_retrieval import Lists, Retrieval
-from slatewise_papers.mlr_scaling import Map, common, standard, unscaled
+from slatewise_papers import Reproduction, reproduce
+from slatewise_papers.mlr import tables as mlr
+from slatewise_papers.mlr.data import Fold, Map, common, inner_folds, load_problem, standard, unscaled
+from slatewise_papers.mlr.knn import (
+    JUDGED_NEIGHBORS,
+    Judged,
+    Method,
+    Setting,
+    error_on_test,
+    ranked_settings,
+    scaled_each_way,
+)
+from slatewise_papers.mlr.retrieval import Lists, Retrieval
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +88,7 @@ MAPS = {1.0: np.eye(2), 2.0: np.diag([1.0, 0.0]), 3.0: np.diag([0.0, 1.0])}
 
 def test_settings_are_judged_on_the_folds_they_are_given(rows: Fold) -> None:
     inner = Fold(rows.X[:40], rows.y[:40], rows.X[40:], rows.y[40:])
-    judged = judge(_given(MAPS), [{unscaled: inner}])
+    judged = ranked_settings(_given(MAPS), [{unscaled: inner}])
     assert judged[0].setting.C == 2.0
     assert [one.others for one in judged] == sorted(one.others for one in judged)
     learned = [one for one in judged if not one.setting.beside]
@@ -88,7 +96,7 @@ def test_settings_are_judged_on_the_folds_they_are_given(rows: Fold) -> None:
     for one in learned:
         matrix = MAPS[one.setting.C]
         distances = [np.linalg.norm((inner.X - row) @ matrix, axis=1) for row in inner.X_test]
-        nearest = [inner.y[np.argsort(row)[:JUDGED_NEIGHBOURS]] for row in distances]
+        nearest = [inner.y[np.argsort(row)[:JUDGED_NEIGHBORS]] for row in distances]
         shares = [np.mean(classes != label) for classes, label in zip(nearest, inner.y_test, strict=True)]
         assert one.others == pytest.approx(100 * np.mean(shares))
     assert error_on_test(judged[:1], {unscaled: rows}) == 0.0
@@ -96,7 +104,7 @@ def test_settings_are_judged_on_the_folds_they_are_given(rows: Fold) -> None:
 
 def test_the_scaling_is_chosen_by_the_typical_setting(rows: Fold) -> None:
     inner = Fold(rows.X[:40], rows.y[:40], rows.X[40:], rows.y[40:])
-    judged = judge(_given({1.0: np.eye(2), 3.0: MAPS[3.0]}), [scaled_each_way(inner, [common, standard])])
+    judged = ranked_settings(_given({1.0: np.eye(2), 3.0: MAPS[3.0]}), [scaled_each_way(inner, [common, standard])])
     assert {(one.setting.C, one.setting.scaling) for one in judged} == {(1.0, standard), (3.0, standard)}
 
 
@@ -119,8 +127,8 @@ def test_the_mean_distance_is_of_the_mean_matrix(rows: Fold) -> None:
 def test_the_distance_before_learning_has_half_a_say(rows: Fold) -> None:
     method = _given({1.0: MAPS[3.0]})
     scaled = scaled_each_way(rows, [standard])
-    before, _ = judge(_given({1.0: np.eye(2)}), [scaled])
-    beside, learned = judge(method, [scaled])
+    before, _ = ranked_settings(_given({1.0: np.eye(2)}), [scaled])
+    beside, learned = ranked_settings(method, [scaled])
     assert beside.setting.beside
     assert not learned.setting.beside
     assert before.others < beside.others < learned.others

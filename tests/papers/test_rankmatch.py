@@ -10,10 +10,11 @@ from scipy.sparse import csr_array
 from slatewise import data, datasets
 from slatewise.data.records import RowsToRank
 from slatewise.datasets.records import OfficialRun, Published
-from slatewise_papers import Row, rankmatch_ranking
-from slatewise_papers.rankmatch import run
-from slatewise_papers.rankmatch_data import RankingProblem, load_ranking
-from slatewise_papers.rankmatch_ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
+from slatewise_papers import Row
+from slatewise_papers.rankmatch import ranking as rankmatch_ranking
+from slatewise_papers.rankmatch.data import RankingProblem, load_ranking
+from slatewise_papers.rankmatch.ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
+from slatewise_papers.rankmatch.tables import run
 
 
 @pytest.fixture(scope="module")

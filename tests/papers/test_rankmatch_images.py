@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slatewise_papers.rankmatch_images import LIKELIHOOD, MARGIN, UNLEARNED, Pairs, run_images, silhouette_problem
+from slatewise_papers.rankmatch.images import LIKELIHOOD, MARGIN, UNLEARNED, Pairs, run_images, silhouette_problem
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """What a reproduction shows."""
 
-from slatewise_papers._reproduction import Reproduction, Row
+from slatewise_papers.framework.reproduction import Reproduction, Row
 
 
 def test_errors_intervals_and_p_values_stand_in_the_cell_of_their_figure():

@@ -8,9 +8,13 @@ import pytest
 
 from slatewise import data, datasets
 from slatewise.data import Sessions
-from slatewise_papers import reproduce, sessions, sessions_cells, sessions_networks
-from slatewise_papers.sessions_data import SessionProblem, load_problems
-from slatewise_papers.sessions_methods import METHODS, TRIALS, Method, markov, popularity
+from slatewise_papers import reproduce
+from slatewise_papers.framework.statistics import paired_by_cluster
+from slatewise_papers.sessions import cells as sessions_cells
+from slatewise_papers.sessions import networks as sessions_networks
+from slatewise_papers.sessions import tables as sessions
+from slatewise_papers.sessions.data import SessionProblem, load_problems
+from slatewise_papers.sessions.methods import METHODS, TRIALS, Method, markov, popularity
 
 N_ITEMS = 40
 BRIEF = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5}
@@ -121,7 +125,7 @@ def problem_of(train, held, test, **more):
 def test_validation_asks_for_items_that_are_left_to_learn_from():
     part = problem_of([[0, 1], [1, 2], [2, 3, 0, 1]], [False, False, True], [[0, 1]]).validation
     assert [items.tolist() for items in part.log] == [[0, 1], [1, 2]]
-    assert ([items.tolist() for items in part.asked], part.asked.next_items.tolist()) == ([[2], [2, 0]], [0, 1])
+    assert ([items.tolist() for items in part.questions], part.questions.next_items.tolist()) == ([[2], [2, 0]], [0, 1])
 
 
 @pytest.mark.parametrize("item_differs", [False, True])
@@ -130,7 +134,7 @@ def test_places_are_those_of_whole_lists(item_differs):
     problem = problem_of([[0, 1], [1, 0, 1, 3], [3]], [False] * 3, test, item_differs=item_differs)
     part, lists = problem.testing, {0: [1, 0, 3], 1: [0, 1, 3], 3: [3, 0, 1]}
     found = sessions.places_of(
-        lambda asked: np.array([lists[items[-1]] for items in asked]), part.asked, problem.item_differs
+        lambda asked: np.array([lists[items[-1]] for items in asked]), part.questions, problem.item_differs
     )
     # 0 asks for 0, 0 0 for 1, 0 0 1 for 4, and 3 for 2
     assert found.tolist() == ([0, -1, -1] if item_differs else [1, 0, -1, -1])
@@ -138,7 +142,7 @@ def test_places_are_those_of_whole_lists(item_differs):
 
 def test_the_last_item_leaves_its_place_to_those_behind():
     problem = problem_of([[0, 1]], [False], [[0, 3]], item_differs=True)
-    found = sessions.places_of(lambda _: np.array([[2, 0, 3]]), problem.testing.asked, True)
+    found = sessions.places_of(lambda _: np.array([[2, 0, 3]]), problem.testing.questions, True)
     assert found.tolist() == [1]
 
 
@@ -181,7 +185,9 @@ def test_cells_fill_the_folder_of_kept_results(table, log, kept, tmp_path, monke
 def test_intervals_count_sessions():
     rng = np.random.default_rng(0)
     gains = np.repeat(rng.normal(size=(50, 1)), len(sessions.FIGURES), axis=1)
-    once = sessions.paired(np.arange(50), gains)
-    assert sessions.paired(np.repeat(np.arange(50), 4), np.repeat(gains, 4, axis=0)) == pytest.approx(once)
+    once = paired_by_cluster(sessions.FIGURES, np.arange(50), gains)
+    assert paired_by_cluster(
+        sessions.FIGURES, np.repeat(np.arange(50), 4), np.repeat(gains, 4, axis=0)
+    ) == pytest.approx(once)
     error = gains[:, 0].std(ddof=1) / np.sqrt(50)
     assert once["R@5_high"] - once["R@5"] == pytest.approx(1.96 * error)

@@ -5,10 +5,10 @@ import pytest
 
 from slatewise import datasets
 from slatewise.data import Sessions
-from slatewise_papers import sessions_networks
-from slatewise_papers.sessions_measures import places_of
-from slatewise_papers.sessions_methods import METHODS, popularity
-from slatewise_papers.sessions_peers import bags, best_first, ease, forget, item_knn, library, seen_in
+from slatewise_papers.sessions import networks as sessions_networks
+from slatewise_papers.sessions.data import places_of
+from slatewise_papers.sessions.methods import METHODS, popularity
+from slatewise_papers.sessions.peers import bags, best_first, ease, forget, item_knn, library, seen_in
 
 LOG = Sessions.of([[0, 1, 2], [0, 1], [2, 3, 3], [1, 2, 0], [3]])
 ASKED = Sessions.of([[0, 1, 0, 4], [3, 2]]).prefixes()

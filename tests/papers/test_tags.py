@@ -8,9 +8,11 @@ from scipy.sparse import csr_array
 from scipy.stats import ttest_1samp
 
 from slatewise import data, datasets
-from slatewise_papers import reproduce, tags
-from slatewise_papers.tags_split import FIGURES, Measured, Problem, SplitResult
-from slatewise_papers.tags_trees import has_lightgbm
+from slatewise_papers import reproduce
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.statistics import paired_by_row
+from slatewise_papers.tags import tables as tags
+from slatewise_papers.tags.split import FIGURES, Measured, Problem, SplitResult
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +37,26 @@ def table(scenes, kept):
 
 def test_systems_and_figures(table, scenes):
     rows = {row.name.removeprefix(f"{scenes}: "): row.measured for row in table.rows}
-    peers = ["own base", "tuned logistic", "ten chains on the own base", "ML-kNN", *["LightGBM"][: has_lightgbm()]]
+    peers = [
+        "own base",
+        "tuned logistic",
+        "ten chains on the own base",
+        "ML-kNN",
+        *["LightGBM"][: installed("lightgbm")],
+    ]
     for system in ("c-star", *peers):
-        for told in ("told", "not told"):
-            found = rows[f"{system}, {told}"]
+        for known in ("known", "unknown"):
+            found = rows[f"{system}, {known}"]
             assert set(found) == {*FIGURES, "splits", "settings", "seconds"}
             assert 30 < found["Q0"] <= found["Q10"] == 100.0  # eight labels, ten questions
             assert found["settings"] >= 4
-    assert "pretrained likelihood as it was, told" in rows
+    assert "pretrained likelihood as it was, known" in rows
     for other in peers:
-        found = rows[f"c-star, not told minus {other}, not told"]
+        found = rows[f"c-star, unknown minus {other}, unknown"]
         assert all(found[f"{name}_low"] <= found[name] <= found[f"{name}_high"] for name in FIGURES)
     assert all(row["held"] <= row["sets"] == 1.0 for name, row in rows.items() if name.startswith("bar: "))
     assert sum(name.startswith("bar: ") for name in rows) == 4
-    assert table.paper.endswith("left out") == (not has_lightgbm())
+    assert table.paper.endswith("left out") == (not installed("lightgbm"))
 
 
 def test_a_kept_split_is_read_and_not_run(table, scenes, kept, monkeypatch):
@@ -90,8 +98,8 @@ def test_the_protocol():
 def test_a_row_that_two_splits_tested_counts_once():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, len(FIGURES)))
-    once = tags.paired(np.arange(40), values)
-    twice = tags.paired(np.tile(np.arange(40), 2), np.vstack([values + 1.0, values - 1.0]))
+    once = paired_by_row(FIGURES, np.arange(40), values)
+    twice = paired_by_row(FIGURES, np.tile(np.arange(40), 2), np.vstack([values + 1.0, values - 1.0]))
     assert twice == pytest.approx(once)
     expected = ttest_1samp(values[:, 0], 0.0).confidence_interval(0.95)
     assert (once["Q0_low"], once["Q0_high"]) == pytest.approx((expected.low, expected.high))
@@ -104,7 +112,7 @@ def test_intervals_cover_the_truth_where_splits_repeat_rows():
     covered = 0
     for _ in range(200):
         row = np.repeat(rng.normal(size=(60, 1)), len(FIGURES), axis=1)
-        found = tags.paired(np.tile(np.arange(60), 5), np.tile(row, (5, 1)))
+        found = paired_by_row(FIGURES, np.tile(np.arange(60), 5), np.tile(row, (5, 1)))
         covered += found["Q0_low"] <= 0.0 <= found["Q0_high"]
     assert 180 <= covered <= 198
 
@@ -125,16 +133,16 @@ def test_bars():
     def figures(low, high):
         return {f"{name}_{end}": value for name in FIGURES for end, value in (("low", low), ("high", high))}
 
-    base, told = ("c-star, not told", "own base, not told"), ("c-star, told", "pretrained likelihood as it was, told")
-    assert list(tags.bars({base: figures(0.1, 1.0), told: figures(-1.0, 0.2)}).values()) == [True, True, True, True]
+    base, known = ("c-star, unknown", "own base, unknown"), ("c-star, known", "pretrained likelihood as it was, known")
+    assert list(tags.bars({base: figures(0.1, 1.0), known: figures(-1.0, 0.2)}).values()) == [True, True, True, True]
     assert list(tags.bars({base: figures(-1.0, 0.1)}).values()) == [True, False, False]
-    assert list(tags.bars({base: figures(-1.0, -0.1), told: figures(-1.0, -0.2)}).values()) == [False] * 4
+    assert list(tags.bars({base: figures(-1.0, -0.1), known: figures(-1.0, -0.2)}).values()) == [False] * 4
 
 
 def test_another_base(scenes, kept, monkeypatch):
     monkeypatch.setattr(tags, "NETWORK_SPLITS", {str(scenes): 1})
     table = reproduce("tags", "base", quick=True, seed=17, keep=kept)
     names = [row.name.removeprefix(f"{scenes}: ") for row in table.rows]
-    assert "c-star on the network, not told minus network alone, not told" in names
-    assert {"network alone, told", "c-star, told"} <= set(names)
+    assert "c-star on the network, unknown minus network alone, unknown" in names
+    assert {"network alone, known", "c-star, known"} <= set(names)
     assert (kept / "scenes-base-quick-17.json").exists()

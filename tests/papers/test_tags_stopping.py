@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from slatewise import datasets
-from slatewise_papers.cstar_data import LabelProblem
-from slatewise_papers.cstar_scores import Logistic
-from slatewise_papers.tags_stopping import problem_rows
+from slatewise_papers.cstar.data import LabelProblem
+from slatewise_papers.cstar.scores import Logistic
+from slatewise_papers.tags.stopping import problem_rows
 
 
 @pytest.mark.filterwarnings("ignore:too few of")
@@ -15,8 +15,8 @@ def test_systems_and_figures() -> None:
     problem = LabelProblem("scenes", scenes.X, scenes.Y.astype(np.float64), Logistic())
     rows = {row.name.removeprefix("scenes: "): row.measured for row in problem_rows(problem, (1, 2))}
     assert len(rows) == 9
-    assert rows["all labels asked"]["mean questions"] == 12
-    assert rows["all labels asked"]["stopped"] == 0
+    assert rows["all labels answered"]["mean questions"] == 12
+    assert rows["all labels answered"]["stopped"] == 0
     for kind in ("", ", proposals"):
         single, star = (rows[f"{name}{kind}, calibrated"] for name in ("single labels", "c-star"))
         saved = rows[f"single labels minus c-star{kind}, calibrated"]

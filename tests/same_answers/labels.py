@@ -208,7 +208,7 @@ CASES = [
         'CStarRanker(scores="pretrained", surrogate="likelihood-k")',
         None,
         GIVEN,
-        why="only the reproduction of the paper compares with it, and has it: slatewise_papers.cstar_likelihood",
+        why="only the reproduction of the paper compares with it, and has it: slatewise_papers.cstar.likelihood",
     ),
     Case(
         "cstar margin, own base",

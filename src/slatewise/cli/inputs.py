@@ -458,7 +458,7 @@ def read_run(name: str) -> Run:
 
 
 def is_qrels(name: str) -> bool:
-    """Tell TREC judgements by their first line: four words, the last of them a whole number."""
+    """Tell TREC judgments by their first line: four words, the last of them a whole number."""
     path = Path(name)
     if not path.is_file() or path.suffix in (*_TABLE_ENDINGS, ".npz", ".arff") or is_tag_file(name):
         return False
@@ -467,7 +467,7 @@ def is_qrels(name: str) -> bool:
 
 
 def read_grades(name: str) -> Qrels:
-    """Read the documents of every query, named by their ids, as judgements."""
+    """Read the documents of every query, named by their ids, as judgments."""
     rows = read_rows_to_rank(name, part=Part.TEST)
     wrong = (rows.y != np.floor(rows.y)) | (np.abs(rows.y) > 2.0**53)
     if wrong.any():

@@ -1,4 +1,4 @@
-"""Measure a run against judgements: which kind of data they are, whether the names fit, and where lists are cut."""
+"""Measure a run against judgments: which kind of data they are, whether the names fit, and where lists are cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def judgements_for(
     options: DataOptions = DEFAULT_DATA,
     catalogue: str | None = None,
 ) -> Judgements:
-    """Read the judgements of a run: TREC qrels, or whatever fit reads.
+    """Read the judgments of a run: TREC qrels, or whatever fit reads.
 
     ``system`` is what made the run. By default the file tells: rows with ``qid:`` are documents, other rows of features
     have labels (classes, if the run's documents are none of the labels), as do JSON lines and files with options of
@@ -70,7 +70,7 @@ def judgements_for(
 def measure_run(
     run: Run, name: str, judgements: Judgements, data: str, measures: Sequence[metrics.Measure]
 ) -> list[float]:
-    """Measure a run, called ``name``, against the judgements of ``data``; warn if its lists end too early for it."""
+    """Measure a run, called ``name``, against the judgments of ``data``; warn if its lists end too early for it."""
     found, ends = evaluate_with_ends(measures, run, judgements.qrels, judgements.missing)
     ranked = run.doc_ids.tolist()
     if ranked and not set(ranked) & set(judgements.qrels.doc_ids.tolist()):

@@ -509,7 +509,7 @@ def _row_ids(rows: MultiLabel) -> Ids:
 
 
 def _with_every_row(lengths: NDArray[np.int64], relevant: Strings, names: Ids) -> Qrels:
-    """Return judgements with a line for rows without anything relevant too, so that they count as for a model."""
+    """Return judgments with a line for rows without anything relevant too, so that they count as for a model."""
     empty = lengths == 0
     qid = np.concatenate([np.repeat(names, lengths), names[empty]]).astype(np.str_)
     nothing = np.full(empty.sum(), "")

@@ -36,12 +36,18 @@ class Rows:
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32))
 
     def improve(
-        self, rows: Singles, others: Singles, a0: float, regularization: float, width: int, executor: Executor
+        self,
+        rows: Singles,
+        others: Singles,
+        gram: Singles,
+        a0: float,
+        regularization: float,
+        width: int,
+        executor: Executor,
     ) -> None:
         """Move every row towards its minimum given the other side, ``width`` coordinates at a time."""
         from slatewise.collaborative.kernels.als import solve_rows
 
-        gram = np.float32(a0) * (others.T @ others)
         ridge = (regularization * (np.diff(self.offsets) + a0 * len(others))).astype(np.float32)
 
         def fill(begin: int) -> None:
@@ -68,14 +74,22 @@ def fit_items(
     items = rng.standard_normal((n_items, n_components), dtype=np.float32) * scale
     with one_blas_thread():
         for _ in range(epochs):
-            by_user.improve(users, items, a0, regularization, WIDTH, executor)
-            by_item.improve(items, users, a0, regularization, WIDTH, executor)
+            by_user.improve(users, items, gram_of(items, a0), a0, regularization, WIDTH, executor)
+            by_item.improve(items, users, gram_of(users, a0), a0, regularization, WIDTH, executor)
     return items
 
 
-def user_vectors(histories: csr_array, items: Singles, regularization: float, a0: float, executor: Executor) -> Singles:
+def gram_of(rows: Singles, a0: float) -> Singles:
+    """Return ``a0 rows' rows``, what all pairs add to the equations of the other side."""
+    with one_blas_thread():
+        return np.float32(a0) * (rows.T @ rows)
+
+
+def user_vectors(
+    histories: csr_array, items: Singles, gram: Singles, regularization: float, a0: float, executor: Executor
+) -> Singles:
     """Return the vector of each history, (histories, n_components), exactly."""
     rows = np.zeros((histories.shape[0], items.shape[1]), dtype=np.float32)
     with one_blas_thread():
-        Rows.of(histories).improve(rows, items, a0, regularization, items.shape[1], executor)
+        Rows.of(histories).improve(rows, items, gram, a0, regularization, items.shape[1], executor)
     return rows

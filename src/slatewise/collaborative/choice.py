@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.collaborative.item_item import frequent_items
 from slatewise.collaborative.parts import Blend, FittedPart, fit_part
 from slatewise.collaborative.parts import LowPass as FittedLowPass
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
@@ -77,10 +78,9 @@ class HeldOut:
 
     def among_frequent(self, n_items: int) -> HeldOut:
         """Keep the most frequent items."""
-        counts = np.bincount(self.training.indices, minlength=self.training.shape[1])
-        if len(counts) <= n_items:
+        if self.training.shape[1] <= n_items:
             return self
-        kept = np.sort(np.argsort(-counts, kind="stable")[:n_items])
+        kept = frequent_items(self.training, n_items)
         training, histories, hidden = (csr_array(one[:, kept]) for one in (self.training, self.histories, self.hidden))
         judged = np.flatnonzero(np.diff(hidden.indptr))
         return HeldOut(training, csr_array(histories[judged]), csr_array(hidden[judged])) if len(judged) else self
@@ -117,6 +117,8 @@ def _gains(scores: Singles, seen: csr_array, hidden: csr_array) -> Floats:
 def is_better(gains: Floats, than: Floats, errors: float = 1.0) -> bool:
     """Tell whether a mean is larger by this number of standard errors of the paired difference."""
     difference = gains - than
+    if len(difference) < 2:
+        return False
     return bool(difference.mean() > errors * difference.std(ddof=1) / np.sqrt(len(difference)) > 0)
 
 

@@ -13,22 +13,26 @@ a list of lists of ids                          a list, such as a basket; its id
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from slatewise.core.arrays import Floats, Ints
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.ids import Ids, check_ids
+from slatewise.core.rules import MOST_FACTOR
 from slatewise.data.sessions import flat_lists, is_frame
+
+MOST_WEIGHT = MOST_FACTOR
+"""Of an interaction: single precision still holds its square beside the penalties."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Who took what, each pair once."""
+    """Pairs of a user and an item, each once."""
 
     user_ids: Ids
     """Ascending; one per row."""
@@ -46,27 +50,22 @@ class Interactions:
                 raise ValueError(f"items: expected one per user, {len(pairs[0])}, found {len(pairs[1])}")
             return cls._of_pairs(*pairs, _weights(sample_weight, len(pairs[0])))
         if (matrix := sparse_rows("users", users)) is not None:
-            rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-            kept = matrix.data != 0
-            _require_positive(matrix.data[kept])
             if sample_weight is not None:
                 raise ValueError("sample_weight: expected None beside a matrix, whose entries are the weights")
-            return cls._of_pairs(
-                rows[kept],
-                matrix.indices[kept].astype(np.int64),
-                matrix.data[kept].astype(np.float64),
-                np.arange(matrix.shape[0]),
-                np.arange(matrix.shape[1]),
-            )
+            matrix = check_histories("users", matrix)
+            if not matrix.nnz:
+                raise ValueError("users: expected at least one interaction, found none")
+            return cls(np.arange(matrix.shape[0]), np.arange(matrix.shape[1]), matrix)
         if is_frame(users):
             return cls._of_frame(users, sample_weight)
+        refuse_dense("users", users)
         together, sizes = flat_lists("users", users)
         every = np.arange(len(sizes))
         return cls._of_pairs(np.repeat(every, sizes), together, _weights(sample_weight, len(together)), every)
 
     @classmethod
     def _of_frame(cls, frame: Any, sample_weight: ArrayLike | None) -> Interactions:
-        from slatewise.data.frames import ids_of, table_of
+        from slatewise.data.frames import ids_of, numbers_of, table_of
 
         table = table_of(frame, "users")
         for name in ("user", "item"):
@@ -74,7 +73,7 @@ class Interactions:
                 found = f"the columns {', '.join(map(repr, table.columns))}"
                 raise DataError("users", 0, 0, f"a column called {name!r}", found)
         users, items = (ids_of(table[name], "users", 0) for name in ("user", "item"))
-        weights = table["weight"].to_numpy() if "weight" in table.columns else None
+        weights = numbers_of(table["weight"], "users", 0) if "weight" in table.columns else None
         if weights is not None and sample_weight is not None:
             raise ValueError("sample_weight: expected None beside a frame with a column weight")
         return cls._of_pairs(users, items, _weights(sample_weight if weights is None else weights, len(users)))
@@ -95,6 +94,7 @@ class Interactions:
         if weights is None:
             matrix.data[:] = 1.0
         else:
+            _require_bounded("sample_weight", matrix)
             matrix.eliminate_zeros()
         if not matrix.nnz:
             raise ValueError("sample_weight: expected a weight > 0, found zeros only")
@@ -104,23 +104,47 @@ class Interactions:
 def _weights(sample_weight: Any, n: int) -> Floats | None:
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    try:
+        weights = np.asarray(sample_weight)
+    except ValueError:
+        raise ValueError(f"sample_weight: expected {n} numbers, found lists of several lengths") from None
     if weights.shape != (n,) or weights.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight: expected {n} numbers, found {weights.dtype} of shape {weights.shape}")
     weights = weights.astype(np.float64)
-    _require_positive(weights)
+    _require_weights("sample_weight", weights)
     return weights
 
 
-def _require_positive(weights: Floats) -> None:
-    wrong = np.flatnonzero(~((weights >= 0) & (weights <= np.finfo(np.float32).max)))
+def check_histories(name: str, given: csr_array) -> csr_array:
+    """Return a sparse matrix as float32 weights > 0, each pair once; the matrix that was given stays as it is."""
+    _require_weights(name, given.data)
+    matrix = csr_array(given.astype(np.float32))
+    matrix.sum_duplicates()
+    _require_bounded(name, matrix)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def refuse_dense(name: str, values: Any, n_items: int = -1) -> None:
+    """Refuse a dense matrix of zeros and ones, or of floats, whose entries would pass for ids of items."""
+    array = cast("NDArray[Any] | None", values if isinstance(values, np.ndarray) else None)
+    if array is None or array.ndim != 2 or array.dtype.kind not in "biuf":
+        return
+    if array.dtype.kind in "bf" or array.shape[1] == n_items or (array.shape[1] > 2 and np.isin(array, (0, 1)).all()):
+        raise ValueError(f"{name}: expected lists of ids or a sparse matrix (users, items), found a dense matrix")
+
+
+def _require_weights(name: str, weights: NDArray[Any]) -> None:
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= MOST_WEIGHT)))
     if len(wrong):
         first = int(wrong[0])
         raise ValueError(
-            f"sample_weight: weights must be finite numbers >= 0, got {weights[first]} at interaction {first}"
+            f"{name}: weights must be numbers from 0 to {MOST_WEIGHT:g}, got {weights[first]} at interaction {first}"
         )
 
 
-def lengths(matrix: csr_array) -> Ints:
-    """Return the number of items of each row."""
-    return np.diff(matrix.indptr).astype(np.int64)
+def _require_bounded(name: str, matrix: csr_array) -> None:
+    """Raise ValueError where weights of a pair add up to too much."""
+    most = matrix.data.max(initial=0.0)
+    if most > MOST_WEIGHT:
+        raise ValueError(f"{name}: the weights of a pair must add up to at most {MOST_WEIGHT:g}, got {most:g}")

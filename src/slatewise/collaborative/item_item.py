@@ -9,7 +9,8 @@ With X (users, items), D = diag(n_u ** -power), n_u the length of user u's histo
 
     P = Lambda^-1 - Lambda^-1 X' (D^-1 + X Lambda^-1 X')^-1 X Lambda^-1
 
-so that the smaller side is inverted. Of each column of B the entries of largest size are kept.
+so that the smaller side is inverted. Of each column of B the entries of largest size are kept. Where both sides are
+larger than ``most_items``, X has the most frequent items only, and B has no entries for the others.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from slatewise.collaborative.inverse import invert_in_place
-from slatewise.core.arrays import Singles
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.running.executor import Executor
 
 ROWS = 512
 """Rows of a block of products."""
+MOST_ENTRIES = 1 << 24
+"""Of a block of products."""
+LEAST = 1e-5
+"""Penalty of an item relative to its weight, where its own is less: single precision holds no more."""
 
 
 def item_weights(
@@ -32,14 +37,20 @@ def item_weights(
     n_neighbors: int,
     executor: Executor,
     power: float = 0.5,
+    most_items: int = 30_000,
 ) -> csr_array:
     """Return B, (items, items), with at most ``n_neighbors`` entries in each column."""
     n_users, n_items = histories.shape
+    if min(n_users, n_items) > most_items:
+        kept = frequent_items(histories, most_items)
+        few = csr_array(histories[:, kept])
+        found = item_weights(few, regularization, dropout, n_neighbors, executor, power, most_items).tocoo()
+        return csr_array((found.data, (kept[found.row], kept[found.col])), shape=(n_items, n_items))
     by_item = histories.T.tocsr()
     lengths = np.maximum(histories.sum(axis=1), 1.0)
     user_weights = (lengths**-power).astype(np.float32)
     own = by_item.power(2) @ user_weights
-    ridge = (regularization * user_weights.mean() + dropout * own).astype(np.float32)
+    ridge = np.maximum(regularization * user_weights.mean() + dropout * own, LEAST * own).astype(np.float32)
     if n_users < n_items:
         inverse = _dense(histories @ diags_array(1.0 / ridge), by_item, executor)
         inverse[np.diag_indices(n_users)] += 1.0 / user_weights
@@ -47,23 +58,31 @@ def item_weights(
         inverse = _dense(by_item @ diags_array(user_weights), histories, executor)
         inverse[np.diag_indices(n_items)] += ridge
     invert_in_place(inverse, executor)
-    starts = range(0, n_items, ROWS)
+    step = max(1, min(ROWS, MOST_ENTRIES // n_items))
+    starts = range(0, n_items, step)
+    least = (1.0 / (own + ridge)).astype(np.float32)  # the diagonal of P is not less except by rounding
     columns: list[csr_array | None] = [None] * len(starts)
 
     def fill(number: int) -> None:
-        rows = slice(starts[number], min(n_items, starts[number] + ROWS))
+        rows = slice(starts[number], min(n_items, starts[number] + step))
         if n_users < n_items:
             block = -((by_item[rows] @ inverse) @ histories) / ridge[rows, None] / ridge
             at = np.arange(len(block))
             block[at, at + rows.start] += 1.0 / ridge[rows]
         else:
             block = inverse[rows]
-        columns[number] = _largest(-block, rows.start, n_neighbors)
+        columns[number] = _largest(-block, rows.start, n_neighbors, least[rows])
 
     executor.fill_blocks(fill, range(len(starts)))
     from scipy.sparse import vstack
 
     return csr_array(vstack([one for one in columns if one is not None], format="csr").T.tocsr())
+
+
+def frequent_items(histories: csr_array, n: int) -> Ints:
+    """Return the n items that occur most often, ascending; of those equally frequent the first."""
+    counts = np.bincount(histories.indices, minlength=histories.shape[1])
+    return np.sort(np.argsort(-counts, kind="stable")[:n])
 
 
 def _dense(left: csr_array, right: csr_array, executor: Executor) -> Singles:
@@ -78,11 +97,11 @@ def _dense(left: csr_array, right: csr_array, executor: Executor) -> Singles:
     return found
 
 
-def _largest(rows: Singles, first: int, n_neighbors: int) -> csr_array:
+def _largest(rows: Singles, first: int, n_neighbors: int, least: Singles) -> csr_array:
     """Return rows divided by their diagonal, without it, and with the entries of largest size only."""
     at = np.arange(len(rows))
-    diagonal = -rows[at, at + first]
-    rows = rows / diagonal[:, None]
+    diagonal = np.maximum(-rows[at, at + first], least)
+    rows = (rows / diagonal[:, None]).astype(np.float32)
     rows[at, at + first] = 0.0
     kept = min(n_neighbors, rows.shape[1])
     if kept == rows.shape[1]:

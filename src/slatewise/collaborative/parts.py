@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.collaborative import settings
-from slatewise.collaborative.als import fit_items, user_vectors
+from slatewise.collaborative.als import fit_items, gram_of, user_vectors
 from slatewise.collaborative.item_item import item_weights
 from slatewise.collaborative.low_pass import normalized, right_singular_vectors
 from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.running.executor import ONE_THREAD, Executor
+
+ROUNDING, LEAST = 1e-5, 1e-30
+"""The deviation of equal scores: relative to their mean, and in itself."""
 
 
 class FittedPart(Protocol):
@@ -69,7 +73,7 @@ class LowPass:
         users, roots = normalized(matrix)
         return cls(users, users.T.tocsr(), roots, vectors, weight)
 
-    @property
+    @cached_property
     def inward(self) -> Singles:
         """D_i^-1/2 V."""
         return self.vectors / self.roots[:, None]
@@ -97,9 +101,15 @@ class ALS:
     regularization: float
     unobserved_weight: float
 
+    @cached_property
+    def gram(self) -> Singles:
+        """What all items add to the equations of a user."""
+        return gram_of(self.items, self.unobserved_weight)
+
     def scores(self, histories: csr_array) -> Singles:
         """Return the scores of all items, (histories, items)."""
-        users = user_vectors(histories, self.items, self.regularization, self.unobserved_weight, ONE_THREAD)
+        penalties = self.regularization, self.unobserved_weight
+        users = user_vectors(histories, self.items, self.gram, *penalties, ONE_THREAD)
         return users @ self.items.T
 
     def contributions(self, history: csr_array, items: Ints) -> Floats:
@@ -108,12 +118,14 @@ class ALS:
         With A = sum_j w_j v_j v_j' + a0 V'V + ridge I the vector of a user is the sum of w_j A^-1 v_j, so its score of
         an item adds up over the history.
         """
-        table = self.items.astype(np.float64)
-        own, weights = table[history.indices], history.data.astype(np.float64)
-        ridge = self.regularization * (len(own) + self.unobserved_weight * len(table))
-        gram = (own.T * weights) @ own + self.unobserved_weight * (table.T @ table)
-        gram[np.diag_indices(len(gram))] += ridge
-        return weights[:, None] * (own @ np.linalg.solve(gram, table[items].T))
+        from slatewise.collaborative.kernels.als import LEAST_DAMPING
+
+        own, weights = self.items[history.indices].astype(np.float64), history.data.astype(np.float64)
+        ridge = self.regularization * (len(own) + self.unobserved_weight * len(self.items))
+        gram = (own.T * weights) @ own + self.gram
+        diagonal = np.diag_indices(len(gram))
+        gram[diagonal] += max(ridge, LEAST_DAMPING * gram[diagonal].max())  # as in the kernel
+        return weights[:, None] * (own @ np.linalg.solve(gram, self.items[items].T.astype(np.float64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,18 +153,20 @@ class Blend:
 
 
 def scale_of(scores: Singles) -> tuple[Singles, Singles]:
-    """Return the mean and the standard deviation of each row, (rows, 1); 1 where all scores are equal."""
+    """Return the mean and the standard deviation of each row, (rows, 1); its size or 1 where all scores are equal."""
     mean = scores.mean(axis=1, keepdims=True)
-    deviation = scores.std(axis=1, keepdims=True)
-    return mean, np.where(deviation > 0, deviation, np.float32(1.0))
+    deviation: Floats = scores.std(axis=1, keepdims=True, dtype=np.float64)
+    size = np.abs(mean)
+    differs = deviation > ROUNDING * size + LEAST
+    return mean, np.where(differs, deviation, np.maximum(size, 1.0)).astype(np.float32)
 
 
 def fit_part(given: settings.Part, matrix: csr_array, seed: int, executor: Executor) -> FittedPart:
     """Learn a part, all of whose settings are numbers."""
     match given:
         case settings.ItemItem(regularization=float(regularization)):
-            weights = item_weights(matrix, regularization, given.dropout, given.n_neighbors, executor)
-            return ItemItem(weights)
+            numbers = regularization, given.dropout, given.n_neighbors
+            return ItemItem(item_weights(matrix, *numbers, executor, most_items=given.most_items))
         case settings.LowPass(smooth_weight=float(weight)):
             rng = np.random.default_rng(seed)
             vectors = right_singular_vectors(normalized(matrix)[0], given.n_components, rng)

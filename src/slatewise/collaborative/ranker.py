@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast
 
@@ -13,13 +13,15 @@ from scipy.sparse import csr_array
 
 from slatewise.collaborative import parts
 from slatewise.collaborative.choice import HeldOut, choose, harmful, standard
-from slatewise.collaborative.interactions import Interactions
+from slatewise.collaborative.interactions import Interactions, check_histories, refuse_dense
+from slatewise.collaborative.item_item import frequent_items
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Shorts, Singles
 from slatewise.core.checks import sparse_rows
 from slatewise.core.declarations import JOBS_TEXT, expanded, learned, param, seed_text
-from slatewise.core.ids import Ids, one_or_more
+from slatewise.core.errors import levels_to_caller
+from slatewise.core.ids import Ids, check_ids, one_or_more
 from slatewise.core.rankings import Rankings
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
@@ -61,6 +63,17 @@ PARTS = rules.Rule(
     lambda value: _listed(value) is not None,
     KINDS,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a ranker learned, ready to answer."""
+
+    blend: parts.Blend
+    histories: csr_array
+    """(users, items)."""
+    popularity: Singles
+    """Scores for users without a history: 0 for the most popular item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +164,7 @@ def best(scores: Singles, k: int) -> tuple[Ints, Singles]:
     return items, np.take_along_axis(scores, items, axis=1)
 
 
-class CollaborativeRanker(Recommender[parts.Blend]):
+class CollaborativeRanker(Recommender[Model]):
     """Recommend items to users by the items that they and others have, in no order.
 
     Up to three parts score all items for a history. Each is brought to mean 0 and standard deviation 1 over the items,
@@ -198,7 +211,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
         rules.learned_array(1, np.float32), "Weights of the interactions.", shape=("h",)
     )
     parts_: tuple[Part, ...] = learned(PARTS, "Settings of the parts in use, with the numbers that were chosen.")
-    weights_: Floats = learned(rules.learned_array(1), "Weight of each part in the sum.")
+    weights_: Floats = learned(rules.learned_array(1, most=rules.MOST_WEIGHT), "Weight of each part in the sum.")
     item_item_offsets_: Ints = learned(
         rules.whole_array(1), "Where the weights of each item begin in ``item_item_items_``.", optional=True
     )
@@ -209,7 +222,10 @@ class CollaborativeRanker(Recommender[parts.Blend]):
         rules.learned_array(1, np.float32), "Weights of the votes.", shape=("w",), optional=True
     )
     low_pass_vectors_: Singles = learned(
-        rules.learned_array(2, np.float32), "Singular vectors of the filter.", shape=("item_ids_", "s"), optional=True
+        rules.learned_array(2, np.float32, 2.0),
+        "Singular vectors of the filter.",
+        shape=("item_ids_", "s"),
+        optional=True,
     )
     item_factors_: Singles = learned(
         rules.learned_array(2, np.float32), "V of the factors.", shape=("item_ids_", "n"), optional=True
@@ -316,7 +332,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
             n_jobs=n_jobs,
         )
 
-    def explain(self, query: Any, item: Any) -> dict[str, float]:
+    def explain(self, query: Any, item: Any) -> dict[Any, float]:
         """Return what each item of a history adds to the score of an item; the values add up to the score.
 
         Parameters
@@ -330,10 +346,17 @@ class CollaborativeRanker(Recommender[parts.Blend]):
         -------
         contributions
             By item id, largest first; the last entry, "average item", is what the score of an average item takes away.
+            Without a history "popularity" is the only entry.
         """
-        blend = self._model()
-        history = self._batch(blend, [query], RankOptions(), Executor(1)).matrix
+        model = self._model()
+        blend = model.blend
         place = number_ids("item", one_or_more("item", item), self.item_ids_)
+        if len(place) != 1:
+            raise ValueError(f"item: expected one id, found {len(place)}")
+        batch = self._batch(model, [query], RankOptions(), Executor(1))
+        history = batch.matrix
+        if not history.nnz:
+            return {"popularity": float(batch.popularity[place[0]])}
         total, constant = np.zeros(history.nnz), 0.0
         for part, weight in zip(blend.parts, blend.weights, strict=True):
             mean, deviation = parts.scale_of(part.scores(history))
@@ -366,6 +389,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
 
     def _learn(self, interactions: Interactions, executor: Executor) -> None:
         matrix, given = interactions.matrix, cast("tuple[Part, ...]", _listed(self.parts))
+        _warn_of_rare_items(matrix, given)
         held = HeldOut.of(matrix, self.validation_fraction, self.seed_) if self.validation_fraction else None
         chosen = [standard(one) if held is None else choose(one, held, self.seed_, executor) for one in given]
         if held is not None and isinstance(self.parts, str) and matrix.nnz <= MOST_JUDGED:
@@ -389,7 +413,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
             warnings.warn(
                 f"the part {chosen[worst]!r} makes the ranking of held-out items worse and is dropped; "
                 f"name the parts in `parts` to keep it",
-                stacklevel=5,
+                stacklevel=levels_to_caller(),
             )
             del chosen[worst], fitted[worst]
 
@@ -406,55 +430,53 @@ class CollaborativeRanker(Recommender[parts.Blend]):
             case _:
                 raise TypeError(type(part).__name__)
 
-    def _freeze(self) -> parts.Blend:
-        return parts.Blend(tuple(self._part(one) for one in self.parts_), self.weights_)
+    def _freeze(self) -> Model:
+        entries = (self.history_weights_, self.history_items_, self.history_offsets_)
+        histories = csr_array(entries, shape=(len(self.user_ids_), len(self.item_ids_)))
+        counts = np.bincount(self.history_items_, minlength=len(self.item_ids_))
+        blend = parts.Blend(tuple(self._part(one, histories) for one in self.parts_), self.weights_)
+        return Model(blend, histories, (counts / counts.max() - 1.0).astype(np.float32))
 
-    def _part(self, given: Part) -> parts.FittedPart:
+    def _part(self, given: Part, histories: csr_array) -> parts.FittedPart:
         n_items = len(self.item_ids_)
         match given:
             case ItemItem():
                 entries = (self.item_item_weights_, self.item_item_items_, self.item_item_offsets_)
                 return parts.ItemItem(csr_array(entries, shape=(n_items, n_items)))
             case LowPass():
-                return parts.LowPass.of(self._histories(), self.low_pass_vectors_, float(given.smooth_weight))
+                return parts.LowPass.of(histories, self.low_pass_vectors_, float(given.smooth_weight))
             case ALS():
                 return parts.ALS(self.item_factors_, float(given.regularization), float(given.unobserved_weight))
 
-    def _histories(self) -> csr_array:
-        entries = (self.history_weights_, self.history_items_, self.history_offsets_)
-        return csr_array(entries, shape=(len(self.user_ids_), len(self.item_ids_)))
-
-    def _batch(self, model: parts.Blend, queries: Any, options: RankOptions, executor: Executor) -> Histories:
-        counts = np.bincount(self.history_items_, minlength=len(self.item_ids_))
-        popularity = (counts / counts.max() - 1.0).astype(np.float32)
-        ids, matrix = self._queries(queries, options.unknown)
-        found = Histories(ids, matrix, self.item_ids_, model, popularity)
+    def _batch(self, model: Model, queries: Any, options: RankOptions, executor: Executor) -> Histories:
+        ids, matrix = self._queries(queries, options.unknown, model.histories)
+        found = Histories(ids, matrix, self.item_ids_, model.blend, model.popularity)
         empty = found.nothing_known
         if empty is not None:
             warnings.warn(
                 f"queries: {int(empty.sum())} of {len(ids)} users have no history and get the most popular items; "
                 f"the first: {ids[int(np.argmax(empty))].item()!r}",
-                stacklevel=4,
+                stacklevel=levels_to_caller(),
             )
         return found
 
-    def _queries(self, queries: Any, unknown: Unknown) -> tuple[Ids, csr_array]:
+    def _queries(self, queries: Any, unknown: Unknown, histories: csr_array) -> tuple[Ids, csr_array]:
         """Return what each query is called, and its history."""
+        queries = _kept(queries)
         if (given := sparse_rows("queries", queries)) is not None:
             if given.shape[1] != len(self.item_ids_):
                 raise ValueError(
                     f"queries: a matrix must have a column per item, {len(self.item_ids_)}, got {given.shape[1]}"
                 )
-            return np.arange(given.shape[0]), csr_array(given.astype(np.float32))
+            return np.arange(given.shape[0]), check_histories("queries", given)
         if _are_ids(queries):
             ids = one_or_more("queries", queries)
             places = number_ids("queries", ids, self.user_ids_, unknown=unknown, instead="have no history")
-            known, rows = places >= 0, self._histories()
-            if known.all():
-                return ids, rows[places]
-            found = rows[np.maximum(places, 0)].tolil()
-            found[~known] = 0
-            return ids, csr_array(found.tocsr())
+            found = csr_array(histories[np.maximum(places, 0)])
+            found.data[np.repeat(places < 0, np.diff(found.indptr))] = 0.0
+            found.eliminate_zeros()
+            return ids, found
+        refuse_dense("queries", queries, len(self.item_ids_))
         together, sizes = flat_lists("queries", queries)
         owners = np.repeat(np.arange(len(sizes)), sizes)
         numbers = number_ids("queries", together, self.item_ids_, unknown=unknown, instead="are left out of histories")
@@ -467,14 +489,19 @@ class CollaborativeRanker(Recommender[parts.Blend]):
 
     def _distinct(self, queries: Any) -> tuple[Any, Ints | None]:
         """Rank once for a user who occurs several times."""
+        queries = _kept(queries)
         if not _are_ids(queries):
             return queries, None
-        return np.unique(one_or_more("queries", queries), return_inverse=True)
+        return np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other."""
         super()._check_learned()
         n_items = len(self.item_ids_)
+        if not len(self.history_items_):
+            raise ValueError("history_items_: expected at least one interaction, found none")
+        if self.history_weights_.min() <= 0:
+            raise ValueError(f"history_weights_: expected numbers > 0, found {self.history_weights_.min()}")
         check_rows("history_offsets_", self.history_offsets_, self.history_items_, len(self.user_ids_), n_items)
         if len(self.weights_) != len(self.parts_):
             raise ValueError(f"weights_: expected {len(self.parts_)}, one per part, found {len(self.weights_)}")
@@ -490,12 +517,30 @@ class CollaborativeRanker(Recommender[parts.Blend]):
             check_rows("item_item_offsets_", self.item_item_offsets_, self.item_item_items_, n_items, n_items)
 
 
+def _warn_of_rare_items(matrix: csr_array, given: Sequence[Part]) -> None:
+    """Warn where item-item weights are those of the most frequent items only."""
+    most = next((one.most_items for one in given if isinstance(one, ItemItem)), None)
+    if most is None or min(matrix.shape) <= most:
+        return
+    kept = np.isin(matrix.indices, frequent_items(matrix, most)).mean()
+    warnings.warn(
+        f"the item-item weights are those of the {most} most frequent of {matrix.shape[1]} items, with {kept:.1%} of "
+        f"the interactions; for more, raise `most_items` of ItemItem: the fit takes 4 bytes times its square",
+        stacklevel=levels_to_caller(),
+    )
+
+
 def check_rows(name: str, offsets: Ints, places: Shorts, n_rows: int, n_columns: int) -> None:
     """Raise ValueError unless offsets and columns are those of a sparse matrix."""
     if len(offsets) != n_rows + 1 or offsets[0] != 0 or offsets[-1] != len(places) or (np.diff(offsets) < 0).any():
         raise ValueError(f"{name}: expected {n_rows} rows of {len(places)} entries in all, found others")
     if places.max(initial=0) >= n_columns:
         raise ValueError(f"{name}: expected places among {n_columns} items, found {places.max()}")
+
+
+def _kept(queries: Any) -> Any:
+    """Return queries that can be looked at twice."""
+    return list(cast("Iterator[Any]", queries)) if isinstance(queries, Iterator) else queries
 
 
 def _are_ids(queries: Any) -> bool:

@@ -8,7 +8,7 @@ from slatewise.core import rules
 from slatewise.core.declarations import Settings, param
 
 Auto: TypeAlias = Literal["auto"]
-_POSITIVE = rules.SINGLE_POSITIVE | rules.one_of("auto")
+_POSITIVE = rules.number("a number from 1e-6 to 1e9", 1e-6, 1e9) | rules.one_of("auto")
 
 
 class ItemItem(Settings, shorthand="item-item"):
@@ -26,6 +26,12 @@ class ItemItem(Settings, shorthand="item-item"):
     )
     n_neighbors: int = param(
         rules.count(), "The number of weights that are kept for each item, those of largest size.", default=1000
+    )
+    most_items: int = param(
+        rules.count(1, rules.MOST_COMPONENTS),
+        """With more items and more users than this, the weights are those between this number of the most frequent
+        items, with a warning. The fit takes 4 bytes times its square, 3.6 GB by default.""",
+        default=30_000,
     )
 
 

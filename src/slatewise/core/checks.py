@@ -143,12 +143,12 @@ def check_offsets(offsets: Ints, n_rows: int) -> None:
 
 
 def row_range(features: Features, rows: slice) -> Features:
-    """Return neighbouring rows without copying their values."""
+    """Return neighboring rows without copying their values."""
     return features[rows] if isinstance(features, np.ndarray | LazyArray) else sparse_range(features, rows)
 
 
 def sparse_range(matrix: csr_array, rows: slice) -> csr_array:
-    """Return neighbouring rows of a CSR matrix; slicing it would copy the values."""
+    """Return neighboring rows of a CSR matrix; slicing it would copy the values."""
     from scipy.sparse import csr_array
 
     indptr = matrix.indptr[rows.start : rows.stop + 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 
 _MOST_SHOWN = 400
@@ -11,7 +12,7 @@ _MOST_SHOWN = 400
 def printable(text: str, most: int | None = None) -> str:
     r"""Return text that a terminal only shows: what is no visible character or blank is escaped as ``repr`` does.
 
-    Names and content of files reach messages, and must not move the cursor, hide text or colour it. ``most`` cuts the
+    Names and content of files reach messages, and must not move the cursor, hide text or color it. ``most`` cuts the
     end off longer text, and says so.
 
     Examples
@@ -26,6 +27,14 @@ def printable(text: str, most: int | None = None) -> str:
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
+
+
+def levels_to_caller() -> int:
+    """Return the ``stacklevel`` with which a warning names the line of the user's code, outside this library."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "slatewise":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class _Message(Exception):

@@ -69,7 +69,7 @@ def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = Non
     if ids.dtype.kind in "fmM" and not np.isfinite(ids).all():
         raise ValueError(f"qid: expected an id in every row, found {ids[~np.isfinite(ids)][0]}")
     if ids.dtype.kind == "f" and (np.abs(ids) > _EXACT).any():
-        # NumPy makes floats of a list with numbers on both sides of 2^63, and neighbours would become one list.
+        # NumPy makes floats of a list with numbers on both sides of 2^63, and neighbors would become one list.
         raise ValueError(f"qid: expected whole numbers of one integer type, found {ids[np.abs(ids) > _EXACT][0]:.0f}")
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.int64)
     runs = ids[starts]
@@ -150,7 +150,7 @@ def used_columns(X: csr_array) -> tuple[csr_array, Ints]:
 
 
 def mean_within_list_variance(X: Features, offsets: Ints) -> float:
-    """Return the mean squared distance of a row from the centre of its list: exactly 0 where its rows are equal."""
+    """Return the mean squared distance of a row from the center of its list: exactly 0 where its rows are equal."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     # From the first row of the list: of equal rows exactly 0, which a mean would not give.
     first: Any = take_rows(X, np.repeat(starts, sizes))

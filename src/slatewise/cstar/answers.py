@@ -38,7 +38,7 @@ from slatewise.cstar.likelihood.fit import KnownCountTerms
 
 
 class ScoredRows(NamedTuple):
-    """Rows as the model scores them, and what the caller knows of them."""
+    """Scored rows: label scores, pair terms, and what the caller knows of each row."""
 
     scores: Floats
     pair: StarPair

@@ -15,6 +15,7 @@ arff, npz            multi-label data of Mulan and MEKA; of NumPy
 frames, parquet      rows to rank in data frames; in Parquet and Arrow files
 scaling              features scaled within each query
 row_files, row_source   files of rows read piece by piece; rows that stay in their files until a worker needs them
+kernels/             compiled parsers of numbers and of SVMlight rows; scaling
 
 Names load on first use, so that one format does not pay for the others.
 """

@@ -163,7 +163,7 @@ def named_rows(y: Any, separator: Any = None) -> list[list[str]] | None:
 
 
 def separator_for(y: Any, separator: str | None) -> str | None:
-    """Return the separator where y has texts, one per row; so a fitted one does not get in the way of other forms."""
+    """Return the separator if y has one text per row, else None: other forms do not need it."""
     rows = None if separator is None else _listed(y)
     return separator if rows and all(isinstance(row, str) for row in rows) else None
 

@@ -35,7 +35,7 @@ class ListeningLog:
     skipped: Skipped = field(default_factory=Skipped)
 
     def split_by_day(self, every: int = 5) -> tuple[Pairs, Pairs]:
-        """Return (artist, next artist) pairs for training and, of every so-manieth day, for testing.
+        """Return (artist, next artist) pairs for training, and pairs of every n-th day for testing.
 
         Two plays in a row by one listener are a pair unless they are of the same artist. Days are UTC's, counted from
         1970; a pair across the border of the two parts is in neither, so the parts share no play.

@@ -41,7 +41,7 @@ def read_parquet(
     Parameters
     ----------
     path : str, path or binary file
-        Recognised by its first bytes, not by its name.
+        Recognized by its first bytes, not by its name.
     label, qid : str
         The columns of relevances (numbers) and of query ids (integers or strings).
     doc_id : str, optional

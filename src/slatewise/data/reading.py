@@ -168,7 +168,7 @@ class Source:
 
 @contextmanager
 def open_source(path: PathOrFile, max_line: int = MAX_LINE) -> Generator[Source]:
-    """Open a path or a binary file; gzip and xz are recognised by their first bytes, not by the name."""
+    """Open a path or a binary file; gzip and xz are recognized by their first bytes, not by the name."""
     if isinstance(path, str | os.PathLike):
         with open(path, "rb") as raw:
             yield Source(_decompressed(raw), os.fspath(path), max_line)

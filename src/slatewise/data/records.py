@@ -66,7 +66,7 @@ class Sessions:
 
     The first offset need not be 0, nor the last one the number of items: what stands before and behind them belongs to
     no session. ``sessions[s]`` is one session's items, ``sessions[a:b]`` (or an array of numbers or flags) are some of
-    the sessions, which share the items where they are neighbours; iterating gives one session's items after the other.
+    the sessions, which share the items where they are neighbors; iterating gives one session's items after the other.
 
     Examples
     --------

@@ -200,7 +200,7 @@ AS_THEY_ARE = AsTheyAre()
 
 @dataclass(frozen=True, eq=False)
 class Shifted:
-    """Features as seen from a centre."""
+    """Features minus a center."""
 
     centre: Floats
     dtype: str = "float64"
@@ -210,7 +210,7 @@ class Shifted:
         return (n_features,)
 
     def of(self, rows: RowFormat, group: RowGroup) -> Floats:
-        """Take the centre off."""
+        """Subtract the center."""
         return rows.features(group) - self.centre
 
 
@@ -236,7 +236,7 @@ class StoredRows(LazyArray):
 
     source: RowSource
     first: Ints
-    """Rows come in runs of neighbours: the first of each, and how many they are."""
+    """Rows come in runs of neighbors: the first of each, and how many they are."""
     sizes: Ints
     make: Make
     shape: tuple[int, ...]
@@ -354,7 +354,7 @@ def groups_of(paths: Sequence[str], column: str) -> list[RowGroup]:
 
 
 class _Runs(NamedTuple):
-    """The lists of a piece, of which the first and the last may go on elsewhere."""
+    """The lists of a piece; the first and the last may be parts of lists that other pieces continue."""
 
     ids: NDArray[Any]
     sizes: Ints

@@ -1,4 +1,4 @@
-"""TREC files: runs ``qid Q0 docno rank score tag`` and judgements ``qid iter docno rel``.
+"""TREC files: runs ``qid Q0 docno rank score tag`` and judgments ``qid iter docno rel``.
 
 Fields are separated by runs of blanks or tabs; blank lines carry nothing. Lines may come in any order, so the lines
 of one query need not stand together.

@@ -3,7 +3,7 @@
 Item i is the i-th most popular; it belongs to cluster ``i mod C`` and is the ``i div C``-th most popular there. After
 item i comes
 
-    its partner (its neighbour in popularity in the cluster)    with probability ``follow``,
+    its partner (its neighbor in popularity in the cluster)    with probability ``follow``,
     an item of its cluster, by popularity there                 with probability ``stay``,
     any item, by popularity                                     otherwise.
 
@@ -71,7 +71,7 @@ class MadeSessions:
         now = np.asarray(items, dtype=np.int64)
         if not 1 <= k <= self.n_items:
             raise ValueError(f"k: expected a number from 1 to {self.n_items}, found {k}")
-        # Every other item has k candidates of its own cluster, or k of the catalogue, ahead of it.
+        # Every other item has k candidates of its own cluster, or k of the catalog, ahead of it.
         top = np.broadcast_to(np.arange(k), (len(now), k))
         home = (now % self.n_clusters)[:, None] + self.n_clusters * np.arange(k)
         candidates = np.hstack([self.partner(now)[:, None], home, top])
@@ -82,7 +82,7 @@ class MadeSessions:
         return np.take_along_axis(candidates, order, axis=1)
 
     def partner(self, item: Ints) -> Ints:
-        """Return the item that ``follow`` leads to: pairs of neighbours in a cluster, a last odd one to itself."""
+        """Return the item that ``follow`` leads to: pairs of neighbors in a cluster, a last odd one to itself."""
         other = ((item // self.n_clusters) ^ 1) * self.n_clusters + item % self.n_clusters
         return np.where(other < self.n_items, other, item)
 

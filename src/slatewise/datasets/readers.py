@@ -151,7 +151,7 @@ def load_mulan(about: About, folder: Path) -> MultiLabelSet:
 
 
 def load_corel5k(about: About, folder: Path) -> MultiViewSet:
-    """Load Corel5k: bag-of-words of SIFT and hue, and colour histograms, as counts."""
+    """Load Corel5k: bag-of-words of SIFT and hue, and color histograms, as counts."""
     with np.load(folder / "corel5k_tagprop.npz", allow_pickle=False) as parts:
         views = {name: csr_array(parts[name].astype(np.float64)) for name in ("DenseSift", "DenseHue")}
         for name in ("Rgb", "Lab"):

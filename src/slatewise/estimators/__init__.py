@@ -1,4 +1,4 @@
-"""What estimators share, and the one that stands on nothing else.
+"""What estimators share, and BestFeatureRanker, which needs nothing more.
 
 base            Estimator: declared parameters and attributes, get_params and set_params, files, callbacks
 sklearn         the typed gateway to scikit-learn, and checks of rows, targets, classes and weights

@@ -1,4 +1,4 @@
-"""The floor every learner has to clear: rank by the one feature, up or down, that ranks the training lists best."""
+"""A baseline for every learner: rank by the one feature, up or down, that ranks the training lists best."""
 
 from __future__ import annotations
 

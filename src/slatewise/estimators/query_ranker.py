@@ -177,7 +177,7 @@ class QueryRanker(Estimator):
         return tags
 
     def _certificate(self) -> dict[str, Any]:
-        """Return what the model card says of the objective; nothing where a ranker minimises none."""
+        """Return what the model card says of the objective; nothing where a ranker minimizes none."""
         return {}
 
     @abstractmethod

@@ -122,7 +122,7 @@ def check_classes(y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def say_multi_label(tags: Any) -> Any:
-    """Write into scikit-learn's tags of an estimator that y is needed, and may have several labels per row."""
+    """Set the scikit-learn tags of an estimator that requires y and accepts several labels per row."""
     tags.target_tags.required = True
     tags.target_tags.two_d_labels = True
     tags.target_tags.multi_output = True

@@ -245,7 +245,7 @@ def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Byte
 
 
 def model_reason(before: float, now: float, moved: list[Push]) -> Reason:
-    """Put it into words.
+    """Return the reason for a question of the model in words.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProjectSnapshot:
-    """All that a session looks at."""
+    """The plan, labels, answers, scores and order that a session works with, all of one moment."""
 
     plan: Plan
     names: list[str]

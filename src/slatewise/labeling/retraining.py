@@ -155,7 +155,7 @@ class Trainer:
 
     @property
     def status(self) -> TrainerStatus:
-        """What it is doing, and what happened last."""
+        """What the trainer is doing, and what happened last."""
         with self._lock:
             self._collect()
             return self._status
@@ -191,7 +191,7 @@ class Trainer:
             return self._status
 
     def wait(self, seconds: float | None = None) -> TrainerStatus:
-        """Wait until it is done, or so long."""
+        """Wait until the training ends, or for at most ``seconds``; return the status."""
         process = self._process
         if process is not None:
             with suppress(subprocess.TimeoutExpired):

@@ -52,12 +52,12 @@ class ScoredItems:
 
     @classmethod
     def by_scores(cls, log_odds: Floats) -> ScoredItems:
-        """Take the log-odds of labels as they are given."""
+        """Use given log-odds of labels."""
         return cls(LabelRows.of(GivenLogOdds(log_odds.shape[1]), log_odds, None), "scores")
 
     @classmethod
     def by_frequency(cls, known: KnownLabels) -> ScoredItems:
-        """Take every label to be as likely in all items as it was found so far."""
+        """Score each label by its frequency in the answers so far, the same for all items."""
         rows = np.broadcast_to(frequency_log_odds(known.values), known.values.shape)
         return cls(LabelRows.of(GivenLogOdds(rows.shape[1]), rows, None), "frequency")
 

@@ -1,4 +1,4 @@
-"""Losses of a ranking: those that rankers are trained for, and those that fold into inference.
+"""Losses of a ranking: those that rankers are trained for (``training``), and linear ones (``linear``, ``precision``).
 
 :class:`AUC`, :class:`Precision`, :class:`MAP`, :class:`MRR`, :class:`NDCG` and :class:`KNN` are the ``loss`` of
 :class:`slatewise.MetricRanker` and :class:`slatewise.MarginRanker`. The others are linear in the ranking:

@@ -114,7 +114,7 @@ class Oracle:
         Parameters
         ----------
         scores : (n_rows,) float64 or float32, C-contiguous
-            List after list; larger is better. Queries against one catalogue are lists of equal length.
+            List after list; larger is better. Queries against one catalog are lists of equal length.
         relevance : (n_rows,) int8
             1 relevant, 0 irrelevant, -1 left out. "graded_ndcg": grades from 0, and see :func:`require_few_states`.
             "ordered_pairs": grades from 0, as int64.

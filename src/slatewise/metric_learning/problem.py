@@ -240,9 +240,9 @@ def point_features(kernel: object, queries: Rows, items: Rows, *, keep_columns: 
 
 
 def plain_features(queries: Rows, items: Rows) -> PointFeatures:
-    """Take the points as they are, but centerd, which keeps small differences exact.
+    """Take the points as they are, but centered, which keeps small differences exact.
 
-    Sparse points are centerd in the columns that all of them store, so they stay as sparse as they were.
+    Sparse points are centered in the columns that all of them store, so they stay as sparse as they were.
     """
     if is_sparse(items) or is_sparse(queries):
         rows = _own_csr(items)

@@ -510,12 +510,12 @@ class MetricRanker(Transforms, Estimator):
         return rows if kernel is None else kernel.compare(rows.astype(np.float64), self.basis_)
 
     def _mapped(self, X: Any) -> Floats:
-        """Map rows as ``fit`` mapped the catalogue, in double precision."""
+        """Map rows as ``fit`` mapped the catalog, in double precision."""
         check_is_fitted(self)
         return np.asarray(self._values(self._points(X)) @ self.components_.T)
 
     def _placed(self, X: Any) -> tuple[Floats, Floats]:
-        """Map rows, and center them and the catalogue alike, which keeps small differences of distances exact."""
+        """Map rows, and center them and the catalog alike, which keeps small differences of distances exact."""
         items = self.catalogue_.astype(np.float64)
         center = items.mean(axis=0)
         return np.asarray(self.transform(X), dtype=np.float64) - center, items - center

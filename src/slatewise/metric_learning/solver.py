@@ -225,7 +225,7 @@ FIRST_STEP, MOST_STEP = 0.1, 0.7
 
 
 class Descent:
-    """Where the descent is, and what it remembers of the curvature."""
+    """The state of the descent: its factor, its value, and past steps that estimate the curvature."""
 
     def __init__(self, factor: Floats) -> None:
         self.factor = factor
@@ -347,7 +347,7 @@ class MetricSearch:
 
     @property
     def last_round(self) -> Round:
-        """The certificate so far; of numbers that are not sound only F >= 0 is left."""
+        """The certificate so far; if the numbers are not sound, its lower bound is 0."""
         return Round(self.passes, self.objective, min(self.bound, self.objective) if self.sound else 0.0)
 
     @property

@@ -11,6 +11,7 @@ presets                    the conventions of trec_eval, scikit-learn, LightGBM,
 evaluate                   several measures at once, and the scikit-learn scorer
 significance               paired bootstrap, randomization test
 lists, runs, standings, hits   the steps of the path above
+kernels/                   compiled standings
 """
 
 from slatewise.metrics.auc import AUC, MeanRank

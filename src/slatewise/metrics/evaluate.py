@@ -65,9 +65,9 @@ def evaluate_run(
 ) -> dict[str, float]:
     """Return the mean over queries of several measures of a run against judgements.
 
-    A retrieved item without a judgement has relevance 0. A relevant item that was not retrieved has no rank: it counts
+    A retrieved item without a judgment has relevance 0. A relevant item that was not retrieved has no rank: it counts
     in recall's, AP's and break-even's R and in NDCG's best order; AUC and mean rank refuse it. Queries of the run that
-    have no judgements are left out; how many were left out of either side is a
+    have no judgments are left out; how many were left out of either side is a
     :class:`~slatewise.core.errors.DataWarning`.
 
     Parameters
@@ -78,7 +78,7 @@ def evaluate_run(
         ``{qid: {document: score}}``; or an object with arrays ``qid``, ``doc_ids`` and ``scores``; or a tuple of these
         three arrays; or arrays by name, or a pandas, polars or Arrow frame: a column ``qid`` (or ``query_id``,
         ``query``), one ``doc_id`` (``doc_ids``, ``docno``, ``item``) and one ``score`` (``scores``).
-    qrels : the judgements
+    qrels : the judgments
         In the same forms, with ``relevance`` (``rel``, ``label``) for the scores.
     missing : {"skip", "zero"}
         A judged query that the run lacks is left out (trec_eval), or stands for an empty answer (trec_eval -c), which

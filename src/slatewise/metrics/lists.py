@@ -1,4 +1,4 @@
-"""The entrance: whatever the caller gives becomes one flat, finite, list-ordered :class:`Scored`."""
+"""Arguments of measures, checked and turned into one flat record in list order, :class:`Scored`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs against judgements: match documents by id, and keep what was judged but not retrieved."""
+"""Runs against judgments: match documents by id, and keep what was judged but not retrieved."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ABSENT = ("NoneType", "NAType", "NaTType")
 
 
 def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array, Scored]:
-    """Return the query ids, in the order of the judgements, and the lists to measure."""
+    """Return the query ids, in the order of the judgments, and the lists to measure."""
     check_choice("missing", missing, ("skip", "zero"))
     run_qid, docs, scores = _rows("run", run, _SCORE)
     judged_qid, judged_docs, relevance = _rows("qrels", qrels, _RELEVANCE)

@@ -122,7 +122,7 @@ def _one_form(value: Json) -> Json:
 
 
 def _inside_a_search() -> bool:
-    """Tell whether scikit-learn fits this estimator as one of many; the stack shows it, because fit is not informed."""
+    """Return whether a search of scikit-learn called fit, by the call stack: fit has no other way to know."""
     return any(frame.f_code.co_name == "_fit_and_score" for frame, _ in walk_stack(None))
 
 

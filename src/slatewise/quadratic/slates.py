@@ -1,4 +1,4 @@
-"""The best slate of a whole catalogue whose items attract each other (Weston and Blitzer 2012, eqs. 3 to 9).
+"""The best slate of a whole catalog whose items attract each other (Weston and Blitzer 2012, eqs. 3 to 9).
 
     f(d_1 .. d_k) = sum_i w_i s[d_i] + sum_ij w_i w_j v[d_i] . v[d_j] = s.t + |V' t|^2 ,      w_1 >= ... >= w_k >= 0
 

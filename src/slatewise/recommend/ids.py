@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints
+from slatewise.core.errors import levels_to_caller
 from slatewise.core.ids import Ids, check_ids
 
 Unknown: TypeAlias = Literal["error", "ignore"]
@@ -42,7 +43,7 @@ def number_ids(
     warnings.warn(
         f"{name}: {len(never_seen)} of {len(ids)} ids were not seen in fit and {instead}; "
         f"the first: {ids[first].item()!r} at {place_of(first)}",
-        stacklevel=2,
+        stacklevel=levels_to_caller(),
     )
     return places
 

@@ -132,7 +132,7 @@ def points(panels: Mapping[str, Sequence[Sequence[float]]], classes: Sequence[st
         for axes, (title, places) in zip(drawn, panels.items(), strict=True):
             for position, name in enumerate(sorted(set(classes))):
                 own = [place for place, label in zip(places, classes, strict=True) if label == name]
-                # The first colour is a grey for what others are compared with.
+                # The first color is a grey for what others are compared with.
                 colour = _COLOURS[1 + position % (len(_COLOURS) - 1)]
                 axes.scatter(*zip(*own, strict=True), s=9, color=colour, label=name)
             axes.set_title(title, fontsize=9)

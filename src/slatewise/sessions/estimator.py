@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -90,7 +88,9 @@ class SessionModel(Recommender[SparseScorer]):
         rules.check(self)
         numbered = number_sessions(sessions, in_order=True)
         with self._watched(None):
-            return self._fit_numbered(numbered)
+            self._learn(numbered, Executor.of(self.n_jobs))
+        self._seen(numbered, 0)
+        return self
 
     def partial_fit(self, sessions: Any) -> Self:
         """Add sessions, which come after those that were there: the answers are those of one fit of all.
@@ -127,36 +127,16 @@ class SessionModel(Recommender[SparseScorer]):
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
         """Learn from further sessions, numbered among all items; ``former`` are the new places of the old items."""
 
-    def _fit_numbered(self, sessions: NumberedSessions) -> Self:
-        self._learn(sessions, Executor.of(self.n_jobs))
-        self._seen(sessions, 0)
-        return self
-
     def _seen(self, sessions: NumberedSessions, n_before: int) -> None:
         self._predictor = None
         self.item_ids_ = sessions.item_ids
         self.n_features_in_ = 1  # a query is one session
-        self.model_card_ = card_for(n_before + len(sessions), sessions.items, sessions.offsets, sessions.item_ids)
+        self.model_card_ = card_for(
+            n_before + len(sessions.offsets) - 1, sessions.items, sessions.offsets, sessions.item_ids
+        )
 
     def _freeze(self) -> SparseScorer:
         return self._scorer_of(None, ONE_THREAD)
-
-    def _given(self, names: Iterable[str]) -> dict[str, float]:
-        """Return those parameters that are not "auto"; None is infinity."""
-        values = {name: getattr(self, name) for name in names}
-        numbers = {name: math.inf if value is None else value for name, value in values.items()}
-        return {name: float(value) for name, value in numbers.items() if value != "auto"}
-
-    def _settle(self, chosen: Mapping[str, float]) -> None:
-        """Keep settings as learned attributes; one that is infinite has none."""
-        for name, value in chosen.items():
-            vars(self).pop(f"{name}_", None)
-            if value != math.inf:
-                setattr(self, f"{name}_", value)
-
-    def _settled(self, names: Iterable[str]) -> dict[str, float]:
-        """Return settings as fit found them."""
-        return {name: getattr(self, f"{name}_", math.inf) for name in names}
 
     def _batch(self, model: SparseScorer, queries: Any, options: RankOptions, executor: Executor) -> SessionBatch:
         return SessionBatch.of(queries, self.item_ids_, model, options.unknown)
@@ -177,7 +157,8 @@ class SessionModel(Recommender[SparseScorer]):
 
 def fit_numbered(model: SessionModel, sessions: NumberedSessions) -> None:
     """Fit on sessions that are checked already."""
-    model._fit_numbered(sessions)  # pyright: ignore[reportPrivateUsage]
+    model._learn(sessions, Executor.of(model.n_jobs))  # pyright: ignore[reportPrivateUsage]
+    model._seen(sessions, 0)  # pyright: ignore[reportPrivateUsage]
 
 
 def with_further(model: Model, sessions: Any, n_jobs: int | None) -> Model:

@@ -7,31 +7,21 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from slatewise_papers.bench._table import Row, Table, best_seconds, installed
+from slatewise_papers.framework.benchmark import Row, Table
 
-__all__ = ["BENCHMARKS", "Row", "Table", "best_seconds", "installed", "run_benchmark"]
+__all__ = ["BENCHMARKS", "Row", "Table", "run_benchmark"]
 
 BENCHMARKS = {
-    "metrics": "slatewise_papers.bench.metrics",
-    "reader": "slatewise_papers.bench.reader",
-    "star": "slatewise_papers.bench.star",
-    "cstar": "slatewise_papers.bench.cstar",
-    "label": "slatewise_papers.bench.label",
-    "labels": "slatewise_papers.bench.labels",
-    "quadratic": "slatewise_papers.bench.quadratic",
-    "permanent": "slatewise_papers.bench.permanent",
-    "metric": "slatewise_papers.bench.metric",
-    "warp": "slatewise_papers.bench.warp",
-    "topk": "slatewise_papers.bench.topk",
-    "bag": "slatewise_papers.bench.bag",
-    "neighbors": "slatewise_papers.bench.neighbors",
-    "serve": "slatewise_papers.bench.serve",
-    "gpu": "slatewise_papers.bench.gpu",
-    "ray": "slatewise_papers.bench.ray",
-    "ray-batch": "slatewise_papers.bench.ray_batch",
-    "ray-memory": "slatewise_papers.bench.ray_memory",
+    **{
+        name: f"slatewise_papers.bench.{name.replace('-', '_')}"
+        for name in (
+            *("metrics", "reader", "star", "cstar", "label", "labels", "quadratic", "permanent", "metric", "warp"),
+            *("topk", "bag", "neighbors", "serve", "gpu", "ray", "ray-batch", "ray-memory"),
+        )
+    },
     "golden": "slatewise_papers.bench.golden_metrics",
 }
+"""The module of each benchmark."""
 
 
 def run_benchmark(name: str, quick: bool = False) -> Table:

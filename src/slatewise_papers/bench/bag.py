@@ -1,9 +1,9 @@
 """Sessions as queries: training beside ids with a query per pair, and one session never seen beside one id.
 
 Training is one epoch of the blocked engine over the same pairs, after one that compiles; in the peer each pair has a
-query of its own, so that as many rows of scores are made. A session that asks has ten items, and implicit folds the
-same ten in. The ranker on a base has the same factors over a blend of generated sessions, and is asked with
-ten items of one of these clusters, so that there are neighbours to find.
+query of its own, so that as many rows of scores are made. A session has ten items, and implicit folds the
+same ten in. The ranker on a base has the same factors over a blend of generated sessions, and ranks for
+ten items of one of these clusters, so that there are neighbors to find.
 
 ``python -m slatewise_papers.bench.bag --lastfm`` times a fit on all sessions of lastfm1k (of SLATEWISE_DATA): three
 epochs of sums of items with steps and norm given, and with ``--auto`` the default ranker, ``SessionRanker()``.
@@ -11,7 +11,6 @@ epochs of sums of items with steps and norm given, and with ``--auto`` the defau
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from importlib import import_module
@@ -35,9 +34,11 @@ from slatewise.factors.settings import Factors as FactorSettings
 from slatewise.factors.stages import Shape
 from slatewise.factors.tables import aligned_zeros, padded
 from slatewise.sessions.blend import SessionBlend
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import by_turns, each_seconds, milliseconds, wall_and_cpu
 
-N_COMPONENTS, WINDOW, STEP_PAIRS, K, ASKED = 64, 20, 2048, 20, 10
+N_COMPONENTS, WINDOW, STEP_PAIRS, K, SESSION_LENGTH = 64, 20, 2048, 20, 10
 REPEATS, FIRST = 3, 20
 SESSIONS_OF_BASE = 100_000
 
@@ -46,13 +47,9 @@ def run(quick: bool = False) -> Table:
     """Train and rank; ``quick``: a third of the items to learn, a quarter of those to rank."""
     learned, ranked = (10_000, 44_237) if quick else (30_000, 176_948)
     pairs, bags, ids = _tasks(learned, 2_000 if quick else 8_000)
-    seconds: dict[str, list[float]] = {"bags": [], "ids": []}
-    for epoch in (bags, ids):
-        epoch()  # compiles, and leaves the start, at which every item violates
-    for _ in range(REPEATS):  # by turns, so that both meet the same machine
-        for name, epoch in (("bags", bags), ("ids", ids)):
-            seconds[name].append(_seconds(epoch))
-    rates = {name: pairs / min(each) for name, each in seconds.items()}
+    epochs: dict[str, Callable[[int], object]] = {"bags": lambda _: bags(), "ids": lambda _: ids()}
+    # The first epochs compile, and leave the start, at which every item violates.
+    rates = {name: pairs / min(each) for name, each in by_turns(epochs, range(1 + REPEATS), 1).items()}
     what, peer = f"pairs per second, {learned} items, n = {N_COMPONENTS}", "ids, one query per pair"
     share = rates["bags"] / rates["ids"]
     rows = [
@@ -88,26 +85,25 @@ def _tasks(n_items: int, n_sessions: int) -> tuple[int, Callable[[], object], Ca
     return number, epoch_of(WINDOW, n_items, FactorSettings().dropout), epoch_of(0, number, 0.0)
 
 
-def _answers(n_items: int, n_asked: int) -> list[Row]:
+def _answers(n_items: int, n_queries: int) -> list[Row]:
     """Rank for one query at a time, by turns."""
     rng = np.random.default_rng(0)
     by_session = _session_ranker(rng, n_items)
     by_id = _ranker(rng, n_items)
-    asked = rng.integers(0, n_items, (FIRST + n_asked, ASKED))
+    queries = rng.integers(0, n_items, (FIRST + n_queries, SESSION_LENGTH))
     calls: dict[str, Callable[[Ints], object]] = {
         "session": lambda one: by_session.rank([one], K),
         "id": lambda one: by_id.rank(one[:1], K),
     }
-    seconds = _by_turns(calls, asked)
-    if installed("implicit"):  # after ours: threads of BLAS that wait for work would take a core from whoever is next
-        with one_blas_thread():  # as it asks for
-            seconds |= _by_turns({"implicit": _implicit(n_items)}, asked)
-    half = {name: float(np.median(each)) for name, each in seconds.items()}
-    what = f"a session of {ASKED} items never seen, {K} of {n_items} items"
-    last = float(np.quantile(seconds["session"], 0.99))
+    taken = by_turns(calls, queries, FIRST)
+    if installed("implicit"):  # after ours: its waiting threads of BLAS would take a core from us
+        with one_blas_thread():  # as implicit recommends
+            taken |= by_turns({"implicit": _implicit(n_items)}, queries, FIRST)
+    half = {name: milliseconds(each) for name, each in taken.items()}
+    what = f"a session of {SESSION_LENGTH} items never seen, {K} of {n_items} items"
     rows = [
         Row(f"{what}, 50th of 100", half["session"], "an id", half["id"], unit="ms", bar="ratio >= 1 / 1.3"),
-        Row(f"{what}, 99th of 100", last, unit="ms", bar="<= 5 ms"),
+        Row(f"{what}, 99th of 100", milliseconds(taken["session"], 0.99), unit="ms", bar="<= 5 ms"),
     ]
     if "implicit" in half:
         peer = "implicit, recommend(recalculate_user=True)"
@@ -115,20 +111,16 @@ def _answers(n_items: int, n_asked: int) -> list[Row]:
     return rows
 
 
-def _answers_on_a_base(n_items: int, n_sessions: int, n_asked: int) -> list[Row]:
-    """Rank for one session at a time, as the ranker comes: on a blend of so many sessions."""
-    made = datasets.make_sessions(n_sessions + n_asked + FIRST, n_items, n_clusters=n_items // 177, random_state=0)
+def _answers_on_a_base(n_items: int, n_sessions: int, n_queries: int) -> list[Row]:
+    """Rank for one session at a time, with default settings: on a blend of this number of sessions."""
+    made = datasets.make_sessions(n_sessions + n_queries + FIRST, n_items, n_clusters=n_items // 177, random_state=0)
     known, later = made.sessions[:n_sessions], made.sessions[n_sessions:]
     ranker = _on_a_base(np.random.default_rng(0), known, n_items)
-    taken: list[float] = []
-    for items in later:
-        one = np.resize(items, ASKED)
-        taken.append(1e3 * _seconds(lambda one=one: ranker.rank([one], K)))
+    taken = each_seconds(lambda items: ranker.rank([np.resize(items, SESSION_LENGTH)], K), later)[FIRST:]
     what = f"the same on a base of {n_sessions} sessions, {K} of {n_items} items"
-    half, last = np.quantile(taken[FIRST:], [0.5, 0.99])
     return [
-        Row(f"{what}, 50th of 100", float(half), unit="ms"),
-        Row(f"{what}, 99th of 100", float(last), unit="ms", bar="<= 5 ms"),
+        Row(f"{what}, 50th of 100", milliseconds(taken), unit="ms"),
+        Row(f"{what}, 99th of 100", milliseconds(taken, 0.99), unit="ms", bar="<= 5 ms"),
     ]
 
 
@@ -137,21 +129,12 @@ def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> Sessi
     first, last = int(known.offsets[0]), int(known.offsets[-1])
     others = np.setdiff1d(np.arange(n_items), known.items[first:last])
     items = np.concatenate([others, known.items[first:last]])
-    offsets = np.concatenate([np.arange(0, len(others), ASKED), known.offsets - first + len(others)])
+    offsets = np.concatenate([np.arange(0, len(others), SESSION_LENGTH), known.offsets - first + len(others)])
     ranker = _session_ranker(rng, n_items)
     ranker.spline_steps_ = np.full(N_KNOTS, 5.0 / N_KNOTS, dtype=np.float32)
     ranker.parts_, ranker.weights_ = ["base", "factors"], [1.0, 1.0]
     ranker.base_ = SessionBlend().fit(Sessions(items, offsets))
     return ranker
-
-
-def _by_turns(calls: dict[str, Callable[[Ints], object]], asked: Ints) -> dict[str, list[float]]:
-    """Return milliseconds of each call, but of the first ones, which compile and make indexes."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
-    for one in asked:
-        for name, call in calls.items():
-            taken[name].append(1e3 * _seconds(lambda call=call, one=one: call(one)))
-    return {name: each[FIRST:] for name, each in taken.items()}
 
 
 def _ranker(rng: np.random.Generator, n_items: int) -> LatentRanker:
@@ -189,19 +172,16 @@ def _implicit(n_items: int) -> Callable[[Ints], object]:
     model = als.AlternatingLeastSquares(factors=N_COMPONENTS, iterations=1, use_gpu=False, random_state=0)
     everyone = np.arange(n_items)
     ones = np.ones(n_items, dtype=np.float32)
-    model.fit(csr_matrix((ones, (everyone // ASKED, everyone)), shape=(-(-n_items // ASKED), n_items)), False)
+    model.fit(
+        csr_matrix((ones, (everyone // SESSION_LENGTH, everyone)), shape=(-(-n_items // SESSION_LENGTH), n_items)),
+        False,
+    )
 
     def recommend(one: Ints) -> object:
         seen = csr_matrix((ones[: len(one)], (np.zeros(len(one), dtype=np.int64), one)), shape=(1, n_items))
         return model.recommend(0, seen, N=K, filter_already_liked_items=False, recalculate_user=True)
 
     return recommend
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def _fit_lastfm(auto: bool) -> None:
@@ -212,9 +192,7 @@ def _fit_lastfm(auto: bool) -> None:
     sessions = Sessions(np.concatenate([first.items, later.items]), offsets)
     bag = SessionRanker(FactorSettings(N_COMPONENTS, learning_rate=0.3, max_norm=1.5, epochs=3), base=None)
     ranker = SessionRanker() if auto else bag
-    worked = time.process_time()
-    taken = _seconds(lambda: ranker.fit(sessions))
-    worked = time.process_time() - worked
+    taken, worked = wall_and_cpu(lambda: ranker.fit(sessions))
     what = f"{len(sessions)} sessions, {len(ranker.item_ids_)} items, {Executor.of(None).n_threads} threads"
     took = f"{taken:.0f} s, {worked:.0f} s of all cores together"
     print(f"{ranker!r} on lastfm1k ({what}): {took}, epochs {ranker.n_epochs_}", flush=True)

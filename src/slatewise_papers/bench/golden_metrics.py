@@ -19,7 +19,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from slatewise import metrics
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
 
 Value: TypeAlias = float | Literal["error"] | None
 
@@ -163,17 +164,17 @@ def _trec_eval(case: Case, measure: str) -> Value:
     name, _, k = measure.partition("@")
     family = kind[name] + ("_cut" if k and name in ("ndcg", "map") else "")
     # The tool takes "ndcg_cut.5" and answers "ndcg_cut_5".
-    asked, answer = (f"{family}.{k}", f"{family}_{k}") if k else (family, family)
+    name_in, name_out = (f"{family}.{k}", f"{family}_{k}") if k else (family, family)
     qrels: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
     for qid, doc, relevance, score in zip(case.qid, case.ids, case.relevance, case.scores, strict=True):
         qrels.setdefault(str(qid), {})[doc] = int(relevance) if relevance == int(relevance) else relevance
         run.setdefault(str(qid), {})[doc] = score
     try:
-        found = peer.RelevanceEvaluator(qrels, {asked}).evaluate(run)
+        found = peer.RelevanceEvaluator(qrels, {name_in}).evaluate(run)
     except TypeError:
         return "error"
-    return float(np.mean([values[answer] for values in found.values()]))
+    return float(np.mean([values[name_out] for values in found.values()]))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from slatewise_papers.bench._gpu import peak
-from slatewise_papers.bench._table import Row, Table
+from slatewise_papers.framework.benchmark import Row, Table
 
 PARTS = ("permanent", "metric", "warp")
 """Modules ``gpu_NAME`` beside this one, each with ``rows(quick)`` and ``choices()``."""

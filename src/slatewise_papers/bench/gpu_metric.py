@@ -30,7 +30,7 @@ from slatewise.metric_learning.ranker import MetricRanker
 from slatewise.metric_learning.relevance import Relevance, same_class
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._gpu import seconds
-from slatewise_papers.bench._table import Row
+from slatewise_papers.framework.benchmark import Row
 
 _MOST_SECONDS, _C, _GAP = 60.0, 10.0, 0.01
 
@@ -74,7 +74,7 @@ def _training(X: Floats, y: NDArray[np.int64], what: str, most_passes: int) -> l
     ]
 
 
-class _Asked(NamedTuple):
+class _Queries(NamedTuple):
     points: Floats
     squares: Floats
     wanted: Relevance
@@ -83,16 +83,16 @@ class _Asked(NamedTuple):
 def exact_objective(ranker: MetricRanker, X: Floats, y: NDArray[np.int64]) -> float:
     """Return tr(W) + C times the mean hinge of a MAP fit, by the oracles of the CPU over all queries."""
     points = (X - X.mean(axis=0)) @ ranker.components_.T
-    asked = _Asked(points, squares(points), same_class(y, y, np.arange(len(y))))
+    queries = _Queries(points, squares(points), same_class(y, y, np.arange(len(y))))
     with one_blas_thread():
-        sums = list(Executor.of(-1).map_blocks(_hinge_sum, asked, row_blocks(len(X), len(X))))
+        sums = list(Executor.of(-1).map_blocks(_hinge_sum, queries, row_blocks(len(X), len(X))))
     return float(np.trace(ranker.metric_)) + float(ranker.C) * float(np.sum(sums)) / len(X)
 
 
-def _hinge_sum(asked: _Asked, block: slice) -> float:
-    scores = catalogue_scores(asked.points[block], asked.points, asked.squares)
+def _hinge_sum(queries: _Queries, block: slice) -> float:
+    scores = catalogue_scores(queries.points[block], queries.points, queries.squares)
     relevance = np.empty(scores.shape, dtype=np.int8)
-    asked.wanted.fill(block, relevance)
+    queries.wanted.fill(block, relevance)
     losses, weights = np.empty(len(scores)), np.empty(scores.size)
     offsets = np.arange(len(scores) + 1, dtype=np.int64) * scores.shape[1]
     Oracle("map").most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)

@@ -8,7 +8,7 @@ from typing import Any
 
 from slatewise.inference import permanent
 from slatewise_papers.bench._gpu import peak, seconds
-from slatewise_papers.bench._table import Row
+from slatewise_papers.framework.benchmark import Row
 
 _BARS = {(1, 30): "<= 0.02 s", (1, 36): "<= 2 s", (1_000_000, 5): "<= 0.05 s"}
 

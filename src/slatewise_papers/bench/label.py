@@ -1,6 +1,6 @@
 """The labeling page under load: 10,000 items x 200 labels, 20 people, on the cores that there are.
 
-The server is a process of its own, asked by HTTP as a browser asks it. First everybody answers once a second, then the
+The server is a process of its own, reached by HTTP as by a browser. First everybody answers once a second, then the
 same while a model is trained, then without a pause. A time is from an answer to the reply with the next question, of
 the last answer for an item to the next item: what a person waits for.
 """
@@ -21,7 +21,7 @@ from slatewise.datasets import make_label_scenes
 from slatewise.datasets.make_scenes import LabelScenes
 from slatewise.labeling import Item, ItemData, Plan, Project, keep_model
 from slatewise.labeling.store.records import Act, Given
-from slatewise_papers.bench._table import Row, Table
+from slatewise_papers.framework.benchmark import Row, Table
 from slatewise_papers.label_page import PageClient, PageServer, Turn
 
 N_ITEMS, N_LABELS, N_PEOPLE = 10_000, 200, 20

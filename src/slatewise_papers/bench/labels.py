@@ -1,6 +1,6 @@
 """Tags: one question among many labels, training beside what came before, and fits of 1,000 and 10,000 labels.
 
-A question is asked of one row at a time on one core, with fresh scores and answers each time; the peer sums over all
+A question is chosen for one row at a time on one core, with fresh scores and answers each time; the peer sums over all
 core settings in plain NumPy. Fits of many labels run in a process each, which says what memory it took at most.
 """
 
@@ -24,9 +24,10 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import make_interacting_lists
 from slatewise.inference import subset_log_odds
-from slatewise_papers.bench._table import Row, Table
-from slatewise_papers.cstar_likelihood import LikelihoodGivenK
-from slatewise_papers.cstar_scores import Logistic
+from slatewise_papers.cstar.likelihood import LikelihoodGivenK
+from slatewise_papers.cstar.scores import Logistic
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.timing import each_seconds, milliseconds, wall_and_cpu
 
 N_CORE, N_ANSWERS = 8, 20
 _TOPICS, _WORDS = 50, 50
@@ -73,16 +74,12 @@ def _questions(n_labels: int, times: int) -> list[Row]:
     what, peer = f"one question, {n_labels} labels, {N_CORE} core labels", "NumPy, all core settings"
     bar = "<= 20 ms" if n_labels == 10_000 else ""
     return [
-        Row(f"{what}: next_question, median", *_beside(took.p50, peer, theirs.p50), unit="ms", bar=bar),
-        Row(f"{what}: next_question, 99th of 100", *_beside(took.p99, peer, theirs.p99), unit="ms", bar=bar),
-        Row(f"{what}: next_question, CPU", *_beside(took.cpu, peer, theirs.cpu), unit="ms"),
-        Row(f"{what}: subset_log_odds alone, median", *_beside(alone.p50, peer, theirs.p50), unit="ms"),
-        Row(f"{what}: subset_log_odds alone, 99th of 100", *_beside(alone.p99, peer, theirs.p99), unit="ms"),
+        Row(f"{what}: next_question, median", took.p50, peer, theirs.p50, unit="ms", bar=bar),
+        Row(f"{what}: next_question, 99th of 100", took.p99, peer, theirs.p99, unit="ms", bar=bar),
+        Row(f"{what}: next_question, CPU", took.cpu, peer, theirs.cpu, unit="ms"),
+        Row(f"{what}: subset_log_odds alone, median", alone.p50, peer, theirs.p50, unit="ms"),
+        Row(f"{what}: subset_log_odds alone, 99th of 100", alone.p99, peer, theirs.p99, unit="ms"),
     ]
-
-
-def _beside(ours: float, peer: str, theirs: float) -> tuple[float, str, float]:
-    return ours, peer, theirs
 
 
 def _ranker_of_scores(rng: np.random.Generator, n_labels: int) -> CStarRanker:
@@ -96,8 +93,8 @@ def _ranker_of_scores(rng: np.random.Generator, n_labels: int) -> CStarRanker:
 
 def _question(rng: np.random.Generator, n_labels: int) -> _Question:
     known = np.full((1, n_labels), -1, dtype=np.int8)
-    asked = rng.choice(n_labels, N_ANSWERS, replace=False)
-    known[0, asked] = rng.integers(0, 2, N_ANSWERS)
+    answered = rng.choice(n_labels, N_ANSWERS, replace=False)
+    known[0, answered] = rng.integers(0, 2, N_ANSWERS)
     return _Question(rng.normal(-3.0, 2.0, (1, n_labels)), known)
 
 
@@ -132,14 +129,10 @@ class _Milliseconds(NamedTuple):
 def _milliseconds(function: Callable[[_Question], None], fresh: list[_Question]) -> _Milliseconds:
     for warm_up in fresh[:2]:
         function(warm_up)
-    seconds, cpu = np.empty(len(fresh)), time.process_time()
-    for number, one in enumerate(fresh):
-        start = time.perf_counter()
-        function(one)
-        seconds[number] = time.perf_counter() - start
+    cpu = time.process_time()
+    taken = each_seconds(function, fresh)
     cpu = (time.process_time() - cpu) / len(fresh)
-    p50, p99 = 1e3 * np.quantile(seconds, (0.5, 0.99))
-    return _Milliseconds(float(p50), float(p99), 1e3 * cpu)
+    return _Milliseconds(milliseconds(taken), milliseconds(taken, 0.99), 1e3 * cpu)
 
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -152,7 +145,7 @@ def _training(n_rows: int) -> list[Row]:
     took: list[tuple[float, float]] = []
     for fit in (_by_default, _pretrained):
         fit(X[:100], lists.Y[:100])  # compiles
-        took.append(_timed(lambda fit=fit: fit(X, lists.Y)))
+        took.append(wall_and_cpu(lambda fit=fit: fit(X, lists.Y)))
     ours, theirs = took
     what, peer = f"train {n_rows} x 93 labels, 1,000 features, one thread", "logistic base and pretrained likelihood"
     bar = "ratio >= 0.67"
@@ -168,13 +161,6 @@ def _pretrained(X: Floats, Y: Bytes) -> None:
     with one_blas_thread():
         base = Logistic().cross_fit(X, Y.astype(np.float64), X[:1])
         LikelihoodGivenK(n_jobs=1).fit(base.train, Y)
-
-
-def _timed(function: Callable[[], object]) -> tuple[float, float]:
-    """Return seconds by the clock and of the processor."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    function()
-    return time.perf_counter() - wall, time.process_time() - cpu
 
 
 # --- many labels -----------------------------------------------------------------------------------------------------
@@ -209,9 +195,9 @@ def _fit_many(n_labels: int, n_rows: int) -> _Measured:
     X, Y = tagged_rows(n_rows + 1000, n_labels, n_features=5000, seed=0)
     CStarRanker(core=5, C=0.3).fit(X[:50], Y[:50, :20]).predict(X[:2])  # compiles
     ranker = CStarRanker()
-    fit = _timed(lambda: ranker.fit(X[:n_rows], Y[:n_rows]))
+    fit = wall_and_cpu(lambda: ranker.fit(X[:n_rows], Y[:n_rows]))
     gigabytes = 1e-6 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of Linux, in KiB
-    rank, predict = _timed(lambda: ranker.rank(X[n_rows:])), _timed(lambda: ranker.predict(X[n_rows:]))
+    rank, predict = wall_and_cpu(lambda: ranker.rank(X[n_rows:])), wall_and_cpu(lambda: ranker.predict(X[n_rows:]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         ranker.save(path)

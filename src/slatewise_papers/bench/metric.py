@@ -7,9 +7,6 @@ peak memory is the figure. Without the public data the rows that need it are lef
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +14,7 @@ import numpy as np
 
 from slatewise import datasets
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.running import executor
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import LabelledSet
 from slatewise.metric_learning.cone import Psd
@@ -26,7 +23,8 @@ from slatewise.metric_learning.oracle import Oracle
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise.metric_learning.relevance import same_class
 from slatewise_papers.bench._classes import classes_in_noise
-from slatewise_papers.bench._table import Row, Table, best_seconds
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.timing import best_seconds, numbers_printed, timed
 
 _BLOCK_ROWS = 128
 _LARGE = """
@@ -65,7 +63,7 @@ def _one_pass(n_rows: int, n_features: int) -> Row:
     factors = [rng.normal(size=(n_features, n_features)) / n_features for _ in range(3)]
     hinge.cut(factors[0])  # compiles
     ours = best_seconds(hinge.cut, factors)
-    with executor.one_blas_thread():
+    with one_blas_thread():
         theirs = best_seconds(lambda L: sort_everything(X, y, L), factors)
     what = f"one aggregated AUC cut, n={n_rows}, d={n_features}, one thread"
     return Row(what, ours, "sort every list (NumPy)", theirs, bar="ratio >= 2")
@@ -113,11 +111,8 @@ def _against_nca(quick: bool) -> list[Row]:
         X, y = (X[::5], y[::5]) if quick else (X, y)
         repeats = range(1 if quick or name == "digits" else 3)
         theirs = best_seconds(lambda seed, X=X, y=y: nca(random_state=seed).fit(X, y), repeats)
-        start = time.perf_counter()
-        ranker = MetricRanker(loss, C=1.0).fit(X, y)
-        ours = time.perf_counter() - start
-        for _ in repeats[1:]:
-            ours = min(ours, best_seconds(lambda rows, y=y, loss=loss: MetricRanker(loss, C=1.0).fit(rows, y), [X]))
+        fits = [timed(lambda X=X, y=y, loss=loss: MetricRanker(loss, C=1.0).fit(X, y)) for _ in repeats]
+        ranker, ours = min(fits, key=lambda fit: fit[1])
         gap = (ranker.objective_ - ranker.lower_bound_) / ranker.objective_
         rows.append(Row(f"train {name} {loss}, C=1, to a gap of 0.1%", ours, "NCA (scikit-learn)", theirs, bar=bar))
         rows.append(Row(f"certified gap, {name} {loss}", gap, unit="", bar="<= 0.001"))
@@ -129,9 +124,8 @@ def _isolet() -> list[Row]:
     X = letters.X[letters.is_train]
     X = X - X.mean(axis=0)
     directions = np.linalg.svd(X, full_matrices=False)[2][:170]
-    start = time.perf_counter()
-    ranker = MetricRanker("auc", C=10.0, tol=1e-2).fit(X @ directions.T, letters.y[letters.is_train])
-    seconds = time.perf_counter() - start
+    X, y = X @ directions.T, letters.y[letters.is_train]
+    ranker, seconds = timed(lambda: MetricRanker("auc", C=10.0, tol=1e-2).fit(X, y))
     gap = (ranker.objective_ - ranker.lower_bound_) / ranker.objective_
     what = f"train uci-isolet, n={len(X)}, d=170, AUC, C=10, to a gap of 1%"
     return [Row(what, seconds, bar="<= 300 s"), Row("certified gap, uci-isolet", gap, unit="", bar="<= 0.01")]
@@ -139,9 +133,7 @@ def _isolet() -> list[Row]:
 
 def _large(n_rows: int, n_features: int, C: float) -> list[Row]:
     """Train in a process of its own: peak memory is the process's."""
-    words = [sys.executable, "-c", _LARGE, str(n_rows), str(n_features), str(C)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    seconds, gap, gigabytes = (float(word) for word in done.stdout.split())
+    seconds, gap, gigabytes = numbers_printed(_LARGE, n_rows, n_features, C)
     what = f"n={n_rows}, d={n_features}, AUC, C={C:g}"
     return [
         Row(f"train {what}, to a gap of 1%", seconds, bar="<= 1200 s"),

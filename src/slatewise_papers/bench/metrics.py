@@ -1,14 +1,11 @@
 """Four measures of 10,000 lists x 100 items against ranx, and what importing costs.
 
-Fresh inputs each repetition. ranx gets its objects built and its kernels compiled before the clock starts, judgements
+Fresh inputs each repetition. ranx gets its objects built and its kernels compiled before the clock starts, judgments
 of the relevant documents only, and no bookkeeping; the cold row of ours is the first result of a new process.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -19,7 +16,9 @@ from numpy.typing import NDArray
 from slatewise import metrics
 from slatewise.core.arrays import Floats
 from slatewise.metrics.standings import Engine
-from slatewise_papers.bench._table import Row, Table, best_seconds, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import best_seconds, numbers_printed, seconds
 
 Pair: TypeAlias = tuple[NDArray[np.int64], Floats]
 _MEASURES = ("ndcg@10", "map", "mrr", "p@10")
@@ -44,18 +43,18 @@ def make_lists(n_lists: int, seed: int) -> Pair:
 def run(quick: bool = False) -> Table:
     """Measure; ``quick`` takes a tenth of the lists."""
     n_lists, repetitions = (1_000, 3) if quick else (10_000, 7)
-    asked: dict[str, Callable[[int], float]] = {
-        "cold": lambda seed: _cold_seconds(n_lists, seed),
+    engines: dict[str, Callable[[int], float]] = {
+        "cold": lambda seed: numbers_printed(_COLD.format(measures=_MEASURES), n_lists, seed)[0],
         "numpy": lambda seed: _our_seconds(make_lists(n_lists, seed), "numpy"),
         "compiled": lambda seed: _our_seconds(make_lists(n_lists, seed), "compiled"),
     }
     metrics.evaluate(_MEASURES, *make_lists(100, 0), engine="compiled")
     if installed("ranx"):
         _ranx_seconds(make_lists(100, 0))
-        asked["ranx"] = lambda seed: _ranx_seconds(make_lists(n_lists, seed))
+        engines["ranx"] = lambda seed: _ranx_seconds(make_lists(n_lists, seed))
     # Round after round, not one after the other: what else the machine does then falls on all alike.
-    rounds = [{name: ask(seed) for name, ask in asked.items()} for seed in range(1, repetitions + 1)]
-    best = {name: min(seconds[name] for seconds in rounds) for name in asked}
+    rounds = [{name: time_of(seed) for name, time_of in engines.items()} for seed in range(1, repetitions + 1)]
+    best = {name: min(seconds[name] for seconds in rounds) for name in engines}
     theirs = best.get("ranx")
     peer = None if theirs is None else "ranx, warm"
     what = f"{len(_MEASURES)} measures, {n_lists} lists x 100"
@@ -75,11 +74,6 @@ def run(quick: bool = False) -> Table:
 
 def _our_seconds(pair: Pair, engine: Engine) -> float:
     return best_seconds(lambda given: metrics.evaluate(_MEASURES, *given, engine=engine), [pair])
-
-
-def _cold_seconds(n_lists: int, seed: int) -> float:
-    command = [sys.executable, "-c", _COLD.format(measures=_MEASURES), str(n_lists), str(seed)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def _ranx_seconds(pair: Pair) -> float:
@@ -103,8 +97,8 @@ def _import_rows(repetitions: int) -> list[Row]:
         "from slatewise import BestFeatureRanker",
         "from slatewise import CStarRanker",
     ]
-    rounds = [[_process_seconds(code) for code in codes] for _ in range(repetitions)]
-    bare, numpy, package, measures, sklearn, feature, cstar = (min(seconds) for seconds in zip(*rounds, strict=True))
+    rounds = [[seconds(lambda code=code: numbers_printed(code)) for code in codes] for _ in range(repetitions)]
+    bare, numpy, package, measures, sklearn, feature, cstar = (min(each) for each in zip(*rounds, strict=True))
     beyond = "<= 0.25 s more than the peer"
     return [
         Row("import slatewise", package - bare, bar="<= 0.05 s"),
@@ -114,10 +108,3 @@ def _import_rows(repetitions: int) -> list[Row]:
         ),
         Row("from slatewise import CStarRanker", cstar - bare, "import sklearn.base", sklearn - bare, bar=beyond),
     ]
-
-
-def _process_seconds(code: str) -> float:
-    """Time a whole process, from outside."""
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    return time.perf_counter() - start

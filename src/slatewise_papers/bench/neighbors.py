@@ -1,4 +1,4 @@
-"""Session neighbours (V-SKNN) among a million generated sessions, against SciPy: a sparse product per 500 queries.
+"""Session neighbors (V-SKNN) among a million generated sessions, against SciPy: a sparse product per 500 queries.
 
 Both find the 100 most similar sessions of each query, and the 20 best items of those, with one thread. Queries come
 from sessions of the same law that were drawn apart. One query at a time is timed through ``SessionNeighbors.rank``.
@@ -6,7 +6,6 @@ from sessions of the same law that were drawn apart. One query at a time is time
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,8 @@ from slatewise.core.arrays import Ints
 from slatewise.data.records import Sessions
 from slatewise.datasets.make_sessions import make_sessions
 from slatewise.sessions.neighbors import SessionNeighbors
-from slatewise_papers.bench._table import Row, Table
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.timing import each_seconds, milliseconds, seconds
 
 NEIGHBOURS, TOP, DECAY, WINDOW, BATCH = 100, 20, 0.8, 20, 500
 
@@ -30,19 +30,19 @@ def run(quick: bool = False) -> Table:
     log = make_sessions(n_sessions, n_items, random_state=0).sessions
     ours = plain_neighbors()
     ours.fit(log[:1000]).rank(log[:2], TOP)  # compiles
-    fitted = _seconds(lambda: ours.fit(log))
-    first = _seconds(lambda: ours.rank(log[:1], TOP))
+    fitted = seconds(lambda: ours.fit(log))
+    first = seconds(lambda: ours.rank(log[:1], TOP))
     queries = known_queries(make_sessions(2 * BATCH, n_items, random_state=1).sessions, ours.item_ids_)
     rows = [Row("fit, settings given", fitted), Row("the first query, which lists the sessions of each item", first)]
     theirs = PlainNeighbors.of(log, ours.item_ids_)
     half = queries[:BATCH]
-    peer_seconds = _seconds(lambda: theirs.rank(half))
-    own_seconds = _seconds(lambda: ours.rank(half, TOP))
+    peer_seconds = seconds(lambda: theirs.rank(half))
+    own_seconds = seconds(lambda: ours.rank(half, TOP))
     what = f"{BATCH} queries in one call, one thread"
     rows.append(Row(what, own_seconds, "SciPy, one CSR product", peer_seconds, bar="" if quick else "ratio >= 10"))
-    each = [_seconds(lambda at=at: ours.rank(queries[at : at + 1], TOP)) for at in range(len(queries))]
+    each = each_seconds(lambda at: ours.rank(queries[at : at + 1], TOP), range(len(queries)))
     for name, share, bar in (("median", 0.5, ""), ("99th of 100", 0.99, "<= 5 ms")):
-        rows.append(Row(f"one query, {name}", 1e3 * float(np.quantile(each, share)), unit="ms", bar=bar))
+        rows.append(Row(f"one query, {name}", milliseconds(each, share), unit="ms", bar=bar))
     rows += _memory(ours, log, queries)
     return Table("neighbors", rows, remarks=[_law_of(log, n_items)])
 
@@ -84,12 +84,6 @@ def _law_of(log: Sessions, n_items: int) -> str:
     counts = np.sort(np.bincount(log.items, minlength=n_items))[::-1] / len(log.items)
     ranks = ", ".join(f"{counts[rank - 1]:.2%} of all events by item {rank}" for rank in (1, 10, 100, 1000))
     return f"{len(log)} sessions, {len(log.items)} events; lengths (median, 90%, 99%, most): {quantiles}; {ranks}"
-
-
-def _seconds(call: Any) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.optimize import quadratic_assignment
 
 from slatewise.datasets import load
 from slatewise.datasets.records import QapInstance, QapSet
 from slatewise.inference import QuadraticRanking, quadratic_ranking
-from slatewise_papers.bench._table import Row, Table, best_seconds
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.timing import best_seconds, timed
 
 
 def run(quick: bool = False) -> Table:
@@ -22,9 +21,8 @@ def run(quick: bool = False) -> Table:
     gaps: list[float] = []
     seconds: list[float] = []
     for instance in instances:
-        start = time.perf_counter()
-        result = solve(instance)
-        seconds.append(time.perf_counter() - start)
+        result, taken = timed(lambda instance=instance: solve(instance))
+        seconds.append(taken)
         gaps.append(gap(instance, -result.score))
         rows.append(Row(f"gap, {instance.name}, {seconds[-1]:.2f} s", gaps[-1], unit="%"))
     rows.append(Row(f"mean gap of {len(gaps)} instances", float(np.mean(gaps)), unit="%", bar="<= 0.3 %"))

@@ -22,7 +22,9 @@ from slatewise.core.running.executor import Executor
 from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 from slatewise.metric_learning.margin_hinge import MarginHinge
 from slatewise.metric_learning.oracle import Oracle
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import best_seconds
 
 WORKERS, ROUNDS = 2, 5
 AT_LEAST = "ratio >= 0.85"
@@ -53,9 +55,9 @@ def run(quick: bool = False) -> Table:
         rows = [Row("a cluster of two workers, to open", time.perf_counter() - start)]
         there, threads = Executor(WORKERS, opened), Executor(WORKERS)
         empty = there.place_blocks([0.0, 0.0], 0.0)
-        rows.append(Row("a round without work", 1e3 * seconds(lambda: empty.sum(_NOTHING, 0.0), 50), unit="ms"))
+        rows.append(Row("a round without work", 1e3 * best_round(lambda: empty.sum(_NOTHING, 0.0), 50), unit="ms"))
         for learner in learners:
-            on_workers, here = seconds(learner.ask(there), ROUNDS), seconds(learner.ask(threads), ROUNDS)
+            on_workers, here = best_round(learner.ask(there), ROUNDS), best_round(learner.ask(threads), ROUNDS)
             rows.append(Row(f"{learner.name}, a round", on_workers, f"{WORKERS} threads", here, bar=AT_LEAST))
             rows.append(Row(f"{learner.name}, bytes to and from a worker", 2 * learner.n_bytes / 1e3, unit="kB"))
         for learner in learners:
@@ -68,13 +70,13 @@ def run(quick: bool = False) -> Table:
 
 def fit_seconds(fit: Fit) -> tuple[float, float]:
     """Return the seconds of a fit after its first round, and of all of it."""
-    told: list[float] = []
+    rounds: list[float] = []
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit(lambda _: told.append(time.perf_counter()))
+        fit(lambda _: rounds.append(time.perf_counter()))
     end = time.perf_counter()
-    return end - told[0], end - start
+    return end - rounds[0], end - start
 
 
 def _elsewhere(fit: Fit) -> tuple[float, float]:
@@ -133,13 +135,8 @@ def likelihood(n_rows: int) -> Learner:
     return Learner(f"c-star likelihood, {n_rows} x 93, 8 core labels", len(pickle.dumps(params)), ask, fit)
 
 
-def seconds(call: Callable[[], object], times: int) -> float:
+def best_round(call: Callable[[], object], times: int) -> float:
     """Return the shortest of some calls, after one that is not counted."""
-    found: list[float] = []
     with one_blas_thread():
         call()
-        for _ in range(times):
-            start = time.perf_counter()
-            call()
-            found.append(time.perf_counter() - start)
-    return min(found)
+        return best_seconds(lambda _: call(), range(times))

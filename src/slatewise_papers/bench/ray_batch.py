@@ -6,15 +6,16 @@ The plain top-k goes through its queries block by block: a tenth of them is time
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise_papers.bench._table import Row, Table, installed
-from slatewise_papers.bench.ray import AT_LEAST, WORKERS, seconds
+from slatewise_papers.bench.ray import AT_LEAST, WORKERS, best_round
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import seconds
 
 TENTH = 10
 
@@ -45,11 +46,9 @@ def _batch(opened: Any, model: Any, n_queries: int, n_items: int) -> Row:
         for at, part in enumerate(np.array_split(queries, max(2, n_queries // 25_000))):
             write_columns(folder / "in" / f"{at:04d}.parquet", {"query": part})
         rank(opened, folder / "model.safetensors", folder / "in" / "0000.parquet", folder / "warm", 20)
-        start = time.perf_counter()
-        rank(opened, folder / "model.safetensors", folder / "in", folder / "out", 20)
-        there = time.perf_counter() - start
+        there = seconds(lambda: rank(opened, folder / "model.safetensors", folder / "in", folder / "out", 20))
     plain, some = model.set_params(n_jobs=WORKERS), queries[: max(1, n_queries // TENTH)]
-    here = n_queries / len(some) * seconds(lambda: plain.rank(some, 20), 1)
+    here = n_queries / len(some) * best_round(lambda: plain.rank(some, 20), 1)
     what = f"the 20 best of {n_items} items for {n_queries} queries, Parquet to Parquet"
     return Row(what, there, f"rank, {WORKERS} threads", here, bar=AT_LEAST)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.data.svmlight import read_svmlight
-from slatewise_papers.bench._table import Row, Table, best_seconds, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import best_seconds, numbers_printed
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -66,12 +66,13 @@ def run(quick: bool = False) -> Table:
             theirs = best_seconds(load, [str(large)])
         rows.append(Row(what, ours, peer, theirs, bar="ratio >= 2"))
         if Path("/proc/self/status").exists():
-            peak = _in_new_process(_MEMORY, small, large)
+            [peak] = numbers_printed(_MEMORY, small, large)
             rows.append(Row("peak memory, by the arrays returned", peak, unit="x", bar="<= 3"))
         else:
             left_out.append("peak memory (needs /proc)")
-        cached = _in_new_process(_FIRST_CALL, small)
-        compiled = _in_new_process(_FIRST_CALL, small, cache=Path(folder, "kernels"))
+        [cached] = numbers_printed(_FIRST_CALL, small)
+        elsewhere = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder, "kernels"))}
+        [compiled] = numbers_printed(_FIRST_CALL, small, environment=elsewhere)
         rows.append(Row("first call in a new process, kernels on disk", cached))
         rows.append(Row("first call in a new process, kernels to compile", compiled))
     return Table(
@@ -108,11 +109,3 @@ def _repeat(text: str, n: int) -> Bytes:
 def _digits(values: NDArray[np.int64], width: int) -> Bytes:
     powers = 10 ** np.arange(width - 1, -1, -1)
     return (values[:, None] // powers % 10 + ord("0")).astype(np.uint8)
-
-
-def _in_new_process(code: str, *arguments: Path, cache: Path | None = None) -> float:
-    """Run a program that prints one number."""
-    environment = dict(os.environ) if cache is None else {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return float(done.stdout)

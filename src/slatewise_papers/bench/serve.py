@@ -3,7 +3,7 @@
 The generator sends requests at fixed times, whether earlier ones were answered or not, and measures from the time a
 request was *due*: a service that falls behind shows it. It runs in a process of its own, on the same machine. Peers
 have the same factors: implicit's ``recommend`` behind a plain FastAPI route, and LitServe with our own ranker inside,
-asked by the same generator in the same run, at fixed times and by so many clients at once that wait for their answers.
+with the same generator in the same run: requests at fixed times, and from several clients that wait for their answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ import numpy as np
 
 from slatewise import LatentRanker, load
 from slatewise.client import Client
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
 
 N_COMPONENTS, K, BATCH = 64, 20, 256
 PATH = "/v1/models/songs/rank"
@@ -46,8 +47,8 @@ def run(quick: bool = False) -> Table:
         load_before = os.getloadavg()[0]
         with served(path) as port:
             for rate in rates:
-                found = asked(port, PATH, n_items, "rate", rate, seconds)
-                what = f"one query of {n_items} items, {rate}/s{found.told}"
+                found = requested(port, PATH, n_items, "rate", rate, seconds)
+                what = f"one query of {n_items} items, {rate}/s{found.without_answer}"
                 rows.append(Row(f"{what}, p50", found.ms(0.5), unit="ms"))
                 rows.append(Row(f"{what}, p99", found.ms(0.99), unit="ms", bar="<= 10 ms" if rate == 50 else ""))
             rows += _against_direct(path, port, n_items, quick)
@@ -64,7 +65,7 @@ def run(quick: bool = False) -> Table:
 
 
 def model_of(n_items: int) -> LatentRanker:
-    """Return a ranker of random factors: what it costs does not depend on what it learnt."""
+    """Return a ranker of random factors: what it costs does not depend on what it learned."""
     rng = np.random.default_rng(0)
     ranker = LatentRanker(n_components=N_COMPONENTS, epochs=1, validation_fraction=0, learning_rate=0.3, max_norm=1.5)
     ranker.fit(np.arange(2), np.arange(2))
@@ -84,8 +85,8 @@ def served(path: Path) -> Generator[int]:
     command = [sys.executable, "-m", "slatewise", "serve", str(path), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        said = process.stdout.readline() if process.stdout is not None else ""
-        port = int(said.split()[1].rpartition(":")[2])
+        printed = process.stdout.readline() if process.stdout is not None else ""
+        port = int(printed.split()[1].rpartition(":")[2])
         _wait(port, "/ready")
         yield port
     finally:
@@ -93,7 +94,7 @@ def served(path: Path) -> Generator[int]:
         process.wait(300)
 
 
-def asked(port: int, path: str, n_items: int, kind: str, number: float, seconds: float) -> Times:
+def requested(port: int, path: str, n_items: int, kind: str, number: float, seconds: float) -> Times:
     """Run the generator in a process of its own; return what became of its requests."""
     words = (port, path, n_items, kind, number, seconds)
     command = [sys.executable, "-m", "slatewise_papers.bench.serve", *map(str, words)]
@@ -115,8 +116,8 @@ class Times:
         return 1e3 * float(np.quantile(self.seconds, share))
 
     @property
-    def told(self) -> str:
-        """What to say of those without an answer."""
+    def without_answer(self) -> str:
+        """Text on requests without an answer."""
         return f", {self.unanswered} unanswered" if self.unanswered else ""
 
 
@@ -146,9 +147,9 @@ def _against_direct(path: Path, port: int, n_items: int, quick: bool) -> list[Ro
 def _against_peer(name: str, what: str, path: Path, n_items: int, seconds: float) -> list[Row]:
     """Ask ours, then theirs, each alone on the machine: a server that only waits may still wake up all the time."""
     with served(path) as port:
-        ours = _asked_every_way(port, PATH, n_items, seconds)
+        ours = _requested_every_way(port, PATH, n_items, seconds)
     with peer(name, path) as port:
-        theirs = _asked_every_way(port, "/predict", n_items, seconds)
+        theirs = _requested_every_way(port, "/predict", n_items, seconds)
     rows: list[Row] = []
     for label, (own, unanswered) in ours.items():
         other, failed = theirs[label]
@@ -156,17 +157,17 @@ def _against_peer(name: str, what: str, path: Path, n_items: int, seconds: float
     return rows
 
 
-def _asked_every_way(port: int, path: str, n_items: int, seconds: float) -> dict[str, tuple[float, str]]:
+def _requested_every_way(port: int, path: str, n_items: int, seconds: float) -> dict[str, tuple[float, str]]:
     """Return a figure in ms for each way to ask, and what to say of requests without an answer."""
     found: dict[str, tuple[float, str]] = {}
     for rate in (10, 50):  # more than that, and a plain route falls behind for good
-        times = asked(port, path, n_items, "rate", rate, seconds)
+        times = requested(port, path, n_items, "rate", rate, seconds)
         for share in (0.5, 0.99):
-            found[f"one query, {rate}/s, p{100 * share:g}"] = times.ms(share), times.told
+            found[f"one query, {rate}/s, p{100 * share:g}"] = times.ms(share), times.without_answer
     for clients in CLIENTS:
-        times = asked(port, path, n_items, "clients", clients, seconds / 2)
+        times = requested(port, path, n_items, "clients", clients, seconds / 2)
         each = 1e3 * seconds / 2 / max(len(times.seconds), 1)
-        found[f"one query, {clients} at once, per answer"] = each, times.told
+        found[f"one query, {clients} at once, per answer"] = each, times.without_answer
     return found
 
 
@@ -219,12 +220,12 @@ class Asking:
     async def one(self, due: float, query: int) -> None:
         """Ask, and wait for the answer."""
         try:
-            is_right = await self._asked(json.dumps({"queries": [query], "k": K}).encode())
+            is_right = await self._request(json.dumps({"queries": [query], "k": K}).encode())
         except (OSError, asyncio.IncompleteReadError):
             is_right = False
         self.taken.append(asyncio.get_running_loop().time() - due if is_right else None)
 
-    async def _asked(self, body: bytes) -> bool:
+    async def _request(self, body: bytes) -> bool:
         while self.idle and self.idle[-1][0].at_eof():  # a peer closes what is idle for seconds
             self.idle.pop()[1].close()
         kept = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
@@ -239,7 +240,7 @@ class Asking:
 
 
 async def generate(port: int, path: str, n_items: int, kind: str, number: float, seconds: float) -> list[float | None]:
-    """Ask for so many seconds: ``rate``, at fixed times, so many a second; ``clients``, so many that wait for answers.
+    """Send requests for ``seconds``: ``number`` per second at fixed times, or from ``number`` waiting clients.
 
     Returns how long each answer took since it was due, None where there was none.
     """

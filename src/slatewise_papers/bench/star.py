@@ -6,21 +6,19 @@ that training did not see, with and without the loss added; without the data the
 
 from __future__ import annotations
 
-import warnings
-from time import perf_counter
-
 import numpy as np
 
 from slatewise import datasets
-from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.inference.model import Floats, Ints, StarLists, StarPair
 from slatewise.cstar.kernels.marginals import max_marginals
 from slatewise.cstar.margin_ranker import CStarMarginRanker
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import MultiLabelSet, MultiViewSet
-from slatewise_papers.bench._table import Row, Table, best_seconds
 from slatewise_papers.bench.star_plain import plain_scores
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import expected_warnings
+from slatewise_papers.framework.timing import best_seconds, timed
 
 
 def run(quick: bool = False) -> Table:
@@ -87,8 +85,7 @@ def _large_core(name: str, n_train: int) -> list[Row]:
     n_train = min(n_train, len(Y) - 100)
     given = _held_out_scores(X, Y)
     train, test = slice(0, n_train), slice(n_train, n_train + 100)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a model to time inference with, not to judge
+    with expected_warnings():  # the model is there to time inference with
         ranker = CStarMarginRanker("scores", core=30, C=1.0, tol=1e-2, max_iter=30).fit(given[train], Y[train])
     scores = given[test] * ranker.coef_ + ranker.intercept_
     counts = Y[test].sum(axis=1).astype(np.int64)
@@ -98,9 +95,8 @@ def _large_core(name: str, n_train: int) -> list[Row]:
     argmax_block(StarLists(lists[:1], pair, sizes[:1]))
     seconds, proven, gap = np.empty(len(lists)), np.empty(len(lists)), np.empty(len(lists))
     for row in range(len(lists)):
-        start = perf_counter()
-        found = argmax_block(StarLists(lists[row : row + 1], pair, sizes[row : row + 1]))
-        seconds[row] = perf_counter() - start
+        one = StarLists(lists[row : row + 1], pair, sizes[row : row + 1])
+        found, seconds[row] = timed(lambda one=one: argmax_block(one))
         proven[row] = found.upper_bound[0] == found.score[0]
         gap[row] = found.upper_bound[0] - found.score[0]
     what = f"best list, {name}, N={Y.shape[1]}, C=30 learned"

@@ -6,7 +6,6 @@ rank for all queries with all threads. One query goes through a quantized index,
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from dataclasses import replace
 from importlib import import_module
@@ -21,7 +20,9 @@ from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table as Rows
 from slatewise.factors.tables import aligned_zeros, padded
 from slatewise.recommend.quantized import QuantizedIndex
-from slatewise_papers.bench._table import Row, Table, installed
+from slatewise_papers.framework.benchmark import Row, Table
+from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import each_seconds, milliseconds, seconds
 
 N_COMPONENTS, K = 50, 20
 
@@ -35,13 +36,13 @@ def run(quick: bool = False) -> Table:
     ours = Cascade((Factors(IdQueries(Rows.fixed(queries)), Rows.fixed(items)),))
     ours.top(np.arange(64), K, executor=threads)  # compiles
     rows: list[Row] = []
-    one_core = _seconds(lambda: ours.top(np.arange(few), K, executor=single))
+    one_core = seconds(lambda: ours.top(np.arange(few), K, executor=single))
     left_out = [peer for peer in ("lightfm", "implicit") if not installed(peer)]
     theirs = None if "lightfm" in left_out else _predict_rank_seconds(queries, items, few)
     peer = None if theirs is None else "lightfm-next predict_rank"
     what = f"top {K} of {n_items} items"
     rows.append(Row(f"{what}, {few} queries, one thread", one_core, peer, theirs, bar="ratio >= 12"))
-    everyone = _seconds(lambda: ours.top(np.arange(n_items), K, executor=threads))
+    everyone = seconds(lambda: ours.top(np.arange(n_items), K, executor=threads))
     theirs = None if "implicit" in left_out else _implicit_seconds(queries, items)
     peer = None if theirs is None else "implicit topk"
     rows.append(Row(f"{what}, all queries", everyone, peer, theirs, bar="ratio >= 1 (stretch 1.2)"))
@@ -56,14 +57,13 @@ def run(quick: bool = False) -> Table:
         return index
 
     indexed = replace(ours, quantized=quantized)
-    for name, asked, bar in (("one query", indexed, "<= 5 ms"), ("one query without a quantized index", ours, "")):
-        asked.top(np.arange(1), K, executor=threads)
-        each = [
-            _seconds(lambda query=query, asked=asked: asked.top(np.array([query]), K, executor=threads))
-            for query in range(300)
-        ]
-        rows.append(Row(f"{name}, 99th of 100", 1e3 * float(np.quantile(each, 0.99)), unit="ms", bar=bar))
-    made = _seconds(lambda: QuantizedIndex.of(items, N_COMPONENTS + 1))
+    for name, cascade, bar in (("one query", indexed, "<= 5 ms"), ("one query without a quantized index", ours, "")):
+        cascade.top(np.arange(1), K, executor=threads)
+        each = each_seconds(
+            lambda query, cascade=cascade: cascade.top(np.array([query]), K, executor=threads), range(300)
+        )
+        rows.append(Row(f"{name}, 99th of 100", milliseconds(each, 0.99), unit="ms", bar=bar))
+    made = seconds(lambda: QuantizedIndex.of(items, N_COMPONENTS + 1))
     rows.append(Row("the quantized index, once per model", 1e3 * made, unit="ms"))
     return Table("topk", rows, left_out, [f"{threads.n_threads} threads"])
 
@@ -75,17 +75,11 @@ def vectors(n_rows: int, seed: int) -> Singles:
     return out
 
 
-def _seconds(call: Any) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def _implicit_seconds(queries: Singles, items: Singles) -> float:
     topk: Any = import_module("implicit.cpu.topk").topk
     left, right = (np.ascontiguousarray(part[:, : N_COMPONENTS + 1]) for part in (queries, items))
     topk(right, left[:64], K, num_threads=0)
-    return _seconds(lambda: topk(right, left, K, num_threads=0))
+    return seconds(lambda: topk(right, left, K, num_threads=0))
 
 
 def _predict_rank_seconds(queries: Singles, items: Singles, n_queries: int) -> float:
@@ -97,6 +91,6 @@ def _predict_rank_seconds(queries: Singles, items: Singles, n_queries: int) -> f
     model.fit(nothing.tocoo(), epochs=0)
     model.user_embeddings = np.ascontiguousarray(queries[:, :N_COMPONENTS])
     model.item_embeddings = np.ascontiguousarray(items[:, :N_COMPONENTS])
-    asked = np.arange(n_queries)
-    pairs = csr_matrix((np.ones(n_queries, dtype=np.float32), (asked, asked)), shape=shape)
-    return _seconds(lambda: model.predict_rank(pairs, num_threads=1, check_intersections=False))
+    some = np.arange(n_queries)
+    pairs = csr_matrix((np.ones(n_queries, dtype=np.float32), (some, some)), shape=shape)
+    return seconds(lambda: model.predict_rank(pairs, num_threads=1, check_intersections=False))

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.running import executor
+from slatewise.core.running.blas import one_blas_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class TopOneEntropy:
 
 
 def fit_listnet(loss: TopOneEntropy, quality: Callable[[Floats], float], max_iter: int = 200) -> Floats:
-    """Minimise from zero and return the iterate of the highest ``quality``, a measure on held-out lists."""
+    """Minimize from zero and return the iterate of the highest ``quality``, a measure on held-out lists."""
     best, highest = np.zeros(loss.n_params), -np.inf
 
     def keep(params: Floats) -> None:
@@ -54,7 +54,7 @@ def fit_listnet(loss: TopOneEntropy, quality: Callable[[Floats], float], max_ite
         if found > highest:
             best, highest = params.copy(), found
 
-    with executor.one_blas_thread():
+    with one_blas_thread():
         fmin_l_bfgs_b(loss.value_and_grad, np.zeros(loss.n_params), maxiter=max_iter, callback=keep)
     return best
 

@@ -98,7 +98,7 @@ def is_near_tie(ranker, X, Y, row, labels, expected):
 
 def of_data(name, seed=0):
     """Return a fitted ranker, and the rows that are to be labeled."""
-    from slatewise_papers.cstar_data import load_problem
+    from slatewise_papers.cstar.data import load_problem
 
     problem = load_problem(name)
     order = np.random.default_rng(seed).permutation(len(problem.X))

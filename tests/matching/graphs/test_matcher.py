@@ -10,7 +10,7 @@ from slatewise.core.errors import ModelFileError
 from slatewise.datasets.records import MatchingSet
 from slatewise.matching import Likelihood, Sample
 from slatewise.persistence.file import ModelState, read_model, write_model
-from slatewise_papers.rankmatch_images import house_problem
+from slatewise_papers.rankmatch.images import house_problem
 
 
 @pytest.fixture(scope="module")

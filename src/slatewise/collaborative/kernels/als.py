@@ -14,6 +14,9 @@ import numpy as np
 from slatewise.core.arrays import Ints, Shorts, Singles
 from slatewise.core.running.kernel import kernel
 
+LEAST_DAMPING = 1e-6
+"""The penalty of a step relative to the largest curvature, where its own is less: single precision holds no more."""
+
 
 @kernel
 def solve_rows(
@@ -56,8 +59,12 @@ def solve_rows(
                     scaled[j, c] = weight * other[low + c]
             hessian: Singles = np.dot(near.T, scaled)
             hessian += gram[low:high, low:high]
+            largest = rows.dtype.type(0.0)
             for c in range(n):
-                hessian[c, c] += ridge[u]
+                largest = max(largest, hessian[c, c])
+            damping = max(ridge[u], rows.dtype.type(LEAST_DAMPING) * largest)
+            for c in range(n):
+                hessian[c, c] += damping
             gradient: Singles = np.dot(scaled.T, residuals) + np.dot(gram[low:high], row) + ridge[u] * row[low:high]
             step = np.linalg.solve(hessian, gradient)
             row[low:high] -= step

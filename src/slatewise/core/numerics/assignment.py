@@ -62,7 +62,7 @@ class _Costs:
 def linear_loss_ranking(
     s: ArrayLike, c: ArrayLike, a: ArrayLike, b: ArrayLike, method: Method = "auto"
 ) -> LinearRanking:
-    """Return the ranking that maximises ``sum_i s_i c[pos_i] + b_i a[pos_i]``.
+    """Return the ranking that maximizes ``sum_i s_i c[pos_i] + b_i a[pos_i]``.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class NothingLearnedWarning(UserWarning):
-    """By the certificate the best parameters are hardly better than zeros, or those found are worse than zeros."""
+    """Nothing was learned: no parameters can be much better than zeros, or those found are worse than zeros."""
 
 
 @dataclass(frozen=True)

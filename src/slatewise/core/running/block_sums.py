@@ -2,7 +2,7 @@
 
     sum = part(point, block_0) + part(point, block_1) + ... ,      point = begin(shared, parameters)
 
-Blocks come from the data alone. Neighbours are added first, then neighbouring pairs, then pairs of pairs: blocks 2i and
+Blocks come from the data alone. Neighbors are added first, then neighboring pairs, then pairs of pairs: blocks 2i and
 2i + 1, sums of two 2i and 2i + 1, and so on; what is left over at the right end is added last. A run of blocks is a few
 whole subtrees, so a worker with a run returns one sum per subtree, and the driver adds these. Up to three blocks that
 is the order of the blocks.

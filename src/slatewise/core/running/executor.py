@@ -162,7 +162,7 @@ class Executor:
     def gather(
         self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
     ) -> list[Result]:
-        """Return :meth:`map_blocks` of blocks that only name their data: the workers of a cluster, if any, read it."""
+        """Return the results of :meth:`map_blocks` for blocks that only name their data, which cluster workers read."""
         if self.cluster is None:
             return list(self.map_blocks(function, parameters, blocks))
         require_of_module(function)

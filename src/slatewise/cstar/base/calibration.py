@@ -29,7 +29,7 @@ class Calibration(NamedTuple):
 
 
 def calibrate_log_odds(scores: Floats, labels: Labels, rounding: float = 0.0) -> Calibration:
-    """Return what makes log-odds (n, labels) of rows not trained on the likeliest, near 1 and 0.
+    """Fit out-of-fold log-odds (n, labels) to the labels by slopes and shifts, regularized towards 1 and 0.
 
     ``rounding`` is the share of its value that a step may go up by: with 0 the last steps are halved in vain.
 

@@ -47,7 +47,7 @@ _MOST_UNIT, _ROUNDING = 1e6, 1e-12
 
 
 class FittedBase(Protocol):
-    """What scores new rows."""
+    """A fitted base, which scores new rows."""
 
     def learned(self) -> dict[str, Any]:
         """Return the learned attributes that it consists of, by name."""

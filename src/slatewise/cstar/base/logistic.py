@@ -94,11 +94,11 @@ class Labels(NamedTuple):
         return Labels(self.known[rows], self.weight[rows])
 
     def yes(self) -> Floats:
-        """Return by weight how often each label applies."""
+        """Return the weight of the rows to which each label applies."""
         return (self.weight[:, None] * (self.known > 0)).sum(axis=0)
 
     def no(self) -> Floats:
-        """Return by weight how often each label does not apply."""
+        """Return the weight of the rows to which each label does not apply."""
         return (self.weight[:, None] * (self.known == 0)).sum(axis=0)
 
     def log_odds(self) -> Floats:

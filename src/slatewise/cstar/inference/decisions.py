@@ -2,7 +2,7 @@
 
 subset       the most probable set: right as a whole most often
 hamming      every label that is more probable than not: fewest wrong labels expected
-f1           the set with the largest expected F1, by the general F-measure maximiser (Dembczynski et al. 2011)
+f1           the set with the largest expected F1, by the general F-measure maximizer (Dembczynski et al. 2011)
 count        the most probable labels, as many as are expected
 
 F1 of a set with itself is 1, also where both are empty; then a set of no labels expects P(|y| = 0).

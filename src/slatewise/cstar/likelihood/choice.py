@@ -1,4 +1,4 @@
-"""Which core, and how strong: by how likely whole sets of held-out rows are.
+"""Choosing the core and C by the held-out likelihood of label sets.
 
 Candidates come in the order of their cost, and the next is tried only while the one before pays: the scores as they
 are, a scale and a shift for every label, a small core by either rule, a larger one, other strengths. A rough fit of
@@ -38,7 +38,7 @@ _NO_CORE = np.zeros(0, dtype=np.int64)
 
 
 def labels_to_choose_by(known: Bytes, weight: Floats, core: Ints) -> Ints:
-    """Return all labels, in order, or of too many those of a given core and those that are there most often.
+    """Return all labels, in order; of more than 1,000, those of a given core and the most frequent ones.
 
     Examples
     --------
@@ -156,14 +156,14 @@ class CoreChoice:
         return self._other_strengths(best, strengths)
 
     def core(self, size: int, C: float = _MIDDLE) -> Tried:
-        """Choose between labels that say most about the others, and those that say what the scores do not."""
+        """Choose the core of a size: by mutual information, or by what the scores leave unexplained."""
         if size == 0 or not self.folds:
             return Tried(self._informative(size), C, np.inf, [])
         kinds = {core.tobytes(): core for core in (self._informative(size), self._residual_core(_NO_CORE, size))}
         return min((self._tried(core, C, None) for core in kinds.values()), key=lambda tried: tried.loss)
 
     def strength(self, core: Ints, strengths: Sequence[float] = STRENGTHS) -> Tried:
-        """Choose how strong; with several strengths, the scores as they are is a candidate."""
+        """Choose C for a core; if there are several, unchanged scores are a candidate too."""
         if not self.folds:
             return Tried(core, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
         if len(strengths) == 1:

@@ -57,7 +57,7 @@ class Imported(NamedTuple):
 def export_answers(
     project: Project, path: str | os.PathLike[str], format: str | None = None, *, X: Any = None, **options: Any
 ) -> None:
-    """Write what stands in a project; the file appears whole or not at all.
+    """Write the answers of a project that stand; the file appears whole or not at all.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ A question policy returns one label per row, -1 if no answer could change anythi
 margin rule    argmin_i |best score with i in - best with i out|          Mensink et al., section 5
 uncertainty    the same with every label scored by itself: the label closest to the selection threshold
 most probable  argmax_i -log P(i is out) / cost_i: a "no" removes most doubt about missed labels, see
-               ``cstar/subset_none.py``, and a "yes" finds a label
+               ``cstar/inference/any_size.py``, and a "yes" finds a label
 information    argmax_i H(y_i) / cost_i: as the margin rule if all cost the same
 random         any label that is still open
 
@@ -62,7 +62,7 @@ class QuestionPolicy(Protocol):
 
 @dataclass(frozen=True)
 class MarginRule:
-    """Ask where the model cares least whether the label is in or out.
+    """Ask for the label whose margin is closest to 0: selecting it or not makes the least difference to the model.
 
     Examples
     --------
@@ -74,16 +74,16 @@ class MarginRule:
     """
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Smallest distance between in and out."""
+        """Return the label with the smallest margin in size."""
         return _smallest(np.abs(situation.margins), situation.askable)
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Ask for the label closest to the threshold by its own score: the margin rule of a model without pairs."""
+    """Ask for the label whose unary score is closest to the threshold: the margin rule without pair terms."""
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Smallest distance to the threshold."""
+        """Return the label closest to the threshold."""
         return _smallest(np.abs(situation.rows.without_pairs().margins(situation.known)), situation.askable)
 
 
@@ -112,7 +112,7 @@ class MostProbable:
     costs: ArrayLike | None = None
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Most doubt per cost."""
+        """Return the label with the most doubt per cost."""
         gain = situation.margins  # in the order of the doubt, also where that is lost in rounding
         if self.costs is not None:
             gain = doubt(gain) / costs_of(self.costs, gain.shape[1])
@@ -121,7 +121,7 @@ class MostProbable:
 
 @dataclass(frozen=True, eq=False)
 class MostInformation:
-    """Ask where the answer says most for its cost: the entropy of the label per cost.
+    """Ask for the label whose answer is most informative: the largest entropy per cost.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class MostInformation:
     costs: ArrayLike | None = None
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Largest entropy per cost."""
+        """Return the label with the largest entropy per cost."""
         n_labels = situation.margins.shape[1]
         return _smallest(-label_entropy(situation.margins) / costs_of(self.costs, n_labels), situation.askable)
 
@@ -179,22 +179,22 @@ class RowPolicy(Protocol):
     """Orders rows."""
 
     def worth(self, situation: Situation) -> Floats:
-        """Return one number per row: the largest comes first, of equal ones the first in the file."""
+        """Return one number per row: larger ones come first, and equal ones in the order of the file."""
         ...
 
 
 @dataclass(frozen=True)
 class FileOrder:
-    """Row after row."""
+    """Rows in the order of the file."""
 
     def worth(self, situation: Situation) -> Floats:
-        """All the same."""
+        """Return 0 for every row."""
         return np.zeros(len(situation.known))
 
 
 @dataclass(frozen=True)
 class LeastSure:
-    """The row of whose labels the model knows least, given the answers."""
+    """Prefer rows whose labels are most uncertain, given the answers."""
 
     def worth(self, situation: Situation) -> Floats:
         """Return the entropy of the set of labels, in nats."""
@@ -203,7 +203,7 @@ class LeastSure:
 
 @dataclass(frozen=True, eq=False)
 class MostGain:
-    """Prefer the row where questions put most labels right for their cost.
+    """Prefer rows where questions are expected to correct the most labels for their cost.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class MostGain:
     costs: ArrayLike | None = None
 
     def worth(self, situation: Situation) -> Floats:
-        """Return how many labels are expected to be put right, per cost."""
+        """Return the number of labels that are expected to be corrected, per cost."""
         situation.rows.sets(situation.known)  # others have no probabilities
         chance = chances(situation.margins)
         wrong = np.where(situation.askable, np.minimum(chance, 1.0 - chance), 0.0).sum(axis=1)

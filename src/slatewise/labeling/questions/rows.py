@@ -52,7 +52,7 @@ class LabelRanker(Protocol):
 
 @dataclass(frozen=True)
 class GivenScores:
-    """A ranker for scores that are there already: X is the (n, n_labels) score matrix, and no pair counts.
+    """A ranker of precomputed scores: X is the (n, n_labels) matrix of scores, and there are no pair terms.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class GivenScores:
 
 @dataclass(frozen=True)
 class GivenLogOdds(GivenScores):
-    """The same for scores that are log-odds: no number of labels is needed, the threshold is 0.
+    """A ranker of precomputed log-odds: the threshold is 0, and the number of labels is not needed.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class LabelRows:
 
 
 def consistent(answers: Bytes, scores: Floats, k: Ints | None) -> Bytes:
-    """Return the answers that can all be true, when exactly k labels are; all of them if k is unknown.
+    """Return the answers without those that contradict a number of exactly k labels; all of them if k is unknown.
 
     More yes than k: the k with the highest own scores stay. More no than N - k: the N - k with the lowest stay. The
     others count as unknown. Answers that fit are all kept.

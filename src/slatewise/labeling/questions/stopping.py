@@ -4,7 +4,7 @@ A row that stops shows the labels with a yes and, optionally, labels that the mo
 least as probable as a limit. A relevant label that is neither answered nor shown is *missed*; one that nobody knew is
 not. With H the hidden labels, those neither answered nor shown,
 
-    chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
+    chance = P(none of H is relevant | answers)                                          ``cstar/inference/any_size.py``
 
 exactly, and the row stops if it exceeds a threshold. By default that is the required confidence itself, which is as
 reliable as the model; :func:`slatewise.labeling.calibrate_stopping` chooses a threshold that keeps the confidence.
@@ -25,7 +25,7 @@ from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 
 class Outlook(NamedTuple):
-    """What the model says of rows, given the answers."""
+    """What is shown of rows and what is hidden, given the answers, and which rows may stop."""
 
     log_odds: Floats
     """(n, N) of every label."""
@@ -88,7 +88,7 @@ class StoppingRule:
         return self.confidence if self.threshold is None else self.threshold
 
     def look(self, rows: LabelRows, known: ArrayLike, answered: ArrayLike | None = None) -> Outlook:
-        """Return what is shown, what is hidden, and how likely nothing is missed.
+        """Return the labels that are shown and hidden in each row, and the probability that none is missed.
 
         Parameters
         ----------

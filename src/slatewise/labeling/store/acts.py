@@ -26,7 +26,7 @@ def whole(name: str, value: Any) -> int:
 
 
 class Numbers:
-    """What numbers there are of, while a transaction lasts."""
+    """The numbers of all items, labels, annotators, models and tokens, as they are during a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -91,7 +91,7 @@ def _numbers(connection: sqlite3.Connection, table: str) -> frozenset[int]:
 
 
 def check_word(name: str, value: Any, words: Container[str]) -> str:
-    """Return one of some words, or raise ValueError."""
+    """Return a word; raise ValueError if it is not one of the known words."""
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name}: expected one of {words}, found {short_repr(value)}")
     return value

@@ -244,7 +244,7 @@ def types_of(record: type) -> tuple[Any, ...]:
 
 
 def _strange(connection: sqlite3.Connection, hint: Any, values: tuple[Any, ...]) -> list[Any]:
-    """Return a value of a column that is not of its type, nothing if all are."""
+    """Return the first value of a column that has the wrong type, in a list; an empty list if there is none."""
     types, within = _meaning(hint)
     if not types.issuperset(map(type, values)):
         return [next(value for value in values if type(value) not in types)]

@@ -34,7 +34,7 @@ _OF_ALL, _OF_ONE = (_HOLDERS.format(and_one_item=one) for one in ("", "AND item 
 
 
 class Leases:
-    """Reached as ``project.leases``. A person *has* an item while holding its lease, and when done with it."""
+    """The leases of items, as ``project.leases``. A person *has* an item while holding its lease, and when done."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -40,7 +40,7 @@ class _Table:
 
 
 class People(_Table):
-    """Reached as ``project.people``."""
+    """The people of a project, as ``project.people``."""
 
     def number(self, name: str) -> int:
         """Return the number of the annotator with this name, who is added if there is none."""
@@ -79,7 +79,7 @@ class People(_Table):
 
 
 class Tokens(_Table):
-    """Reached as ``project.tokens``; what a token is, and how one is made, says :mod:`slatewise.web`."""
+    """The tokens of a project, as ``project.tokens``; :mod:`slatewise.web.tokens` makes and checks them."""
 
     def add(self, digest: str, role: Role, annotator: int) -> int:
         """Register the digest of a secret; return the token's number."""
@@ -109,7 +109,7 @@ _BY_NAME = "SELECT number FROM labels WHERE name = ?1 UNION ALL SELECT label FRO
 
 
 class Labels(_Table):
-    """Reached as ``project.labels``."""
+    """The labels of a project, as ``project.labels``."""
 
     def __len__(self) -> int:
         with self._database.read() as connection:
@@ -169,7 +169,7 @@ _ITEMS = "SELECT id, kind, content, path FROM items LEFT JOIN folders ON folders
 
 
 class Items(_Table):
-    """Reached as ``project.items``; ``project.items[3]`` is the item with number 3."""
+    """The items of a project, as ``project.items``; ``project.items[3]`` is the item with number 3."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -267,7 +267,7 @@ _LAST = Annotated[int, Between(0, 1 << 62)]  # others follow
 
 
 class ModelVersions(_Table):
-    """Reached as ``project.models``."""
+    """The versions of the model, as ``project.models``."""
 
     def add(self, path: str, *, note: str = "", last_act: int = 0) -> int:
         """Register a version that learned from acts up to ``last_act``; return its number. It is not in use yet."""
@@ -320,7 +320,7 @@ def as_json(text: str) -> Any:
 
 
 class Settings(_Table):
-    """Reached as ``project.settings``."""
+    """The settings of a project, as ``project.settings``."""
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a setting, ``default`` if it was never set."""
@@ -337,7 +337,7 @@ class Settings(_Table):
 
 
 class AuditLog(_Table):
-    """Reached as ``project.audit``."""
+    """The audit log of a project, as ``project.audit``."""
 
     def add(self, what: str, annotator: int | None = None, **detail: object) -> None:
         """Add a line."""
