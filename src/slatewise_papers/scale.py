@@ -1,4 +1,4 @@
-"""How long a round takes on workers that nobody has: what each part costs, dealt out as a cluster deals it.
+"""How long a round takes on more workers than there are: what each part costs, dealt out as a cluster deals it.
 
     python -m slatewise_papers.scale              # what is predicted, for 1 to 1,000 workers
     python -m slatewise_papers.scale --measure    # constants, and rounds of 1, 2 and 4 workers here beside predictions

@@ -81,7 +81,7 @@ def test_logistic_regressions_equal_scikit_learns() -> None:
     assert np.abs(ours - theirs).max() < 0.05
 
 
-@pytest.mark.parametrize("scorer", [KernelSvm(), Logistic(), Logistic(standardise=True)])
+@pytest.mark.parametrize("scorer", [KernelSvm(), Logistic(), Logistic(standardize=True)])
 def test_base_scores_are_calibrated_and_survive_a_constant_label(scorer: Logistic) -> None:
     scenes = datasets.make_label_scenes(1200, n_labels=8, random_state=1)
     Y = scenes.Y.astype(float)

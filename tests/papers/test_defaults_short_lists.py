@@ -1,6 +1,6 @@
 """The rule for short lists, as it comes."""
 
-from slatewise_papers.defaults.short_lists import short_list_rows
+from slatewise_papers.defaults.documents import short_list_rows
 
 
 def test_letor4_is_lower_by_the_short_lists(monkeypatch) -> None:

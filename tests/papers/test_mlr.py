@@ -14,7 +14,7 @@ from slatewise.cli.inputs import read_classes
 from slatewise.datasets.records import RankingSet
 from slatewise_papers import Reproduction, reproduce
 from slatewise_papers.mlr import tables as mlr
-from slatewise_papers.mlr.data import Fold, inner_folds, load_problem
+from slatewise_papers.mlr.data import Fold, Map, common, inner_folds, load_problem, standard, unscaled
 from slatewise_papers.mlr.knn import (
     JUDGED_NEIGHBORS,
     Judged,
@@ -25,7 +25,6 @@ from slatewise_papers.mlr.knn import (
     scaled_each_way,
 )
 from slatewise_papers.mlr.retrieval import Lists, Retrieval
-from slatewise_papers.mlr.scaling import Map, common, standard, unscaled
 
 
 @pytest.fixture(scope="module")

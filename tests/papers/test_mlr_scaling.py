@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import skew
 
-from slatewise_papers.mlr.scaling import Scaling, common, power, standard, unscaled
+from slatewise_papers.mlr.data import Scaling, common, power, standard, unscaled
 
 
 @pytest.fixture

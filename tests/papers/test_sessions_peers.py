@@ -6,7 +6,7 @@ import pytest
 from slatewise import datasets
 from slatewise.data import Sessions
 from slatewise_papers.sessions import networks as sessions_networks
-from slatewise_papers.sessions.measures import places_of
+from slatewise_papers.sessions.data import places_of
 from slatewise_papers.sessions.methods import METHODS, popularity
 from slatewise_papers.sessions.peers import bags, best_first, ease, forget, item_knn, library, seen_in
 

@@ -10,11 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from slatewise import CStarRanker, datasets
 from slatewise_papers.cstar.scores import Spectrum, logistic_path
 from slatewise_papers.framework.running import installed
-from slatewise_papers.tags import baselines as tags_baselines
-from slatewise_papers.tags import trees as tags_trees
-from slatewise_papers.tags.baselines import Part
-from slatewise_papers.tags.chains import Chain, fit_chain, fit_links
-from slatewise_papers.tags.mlknn import Neighbours, mlknn_log_odds
+from slatewise_papers.tags import peers as tags_peers
+from slatewise_papers.tags.peers import Chain, Neighbors, Part, fit_chain, fit_links, mlknn_log_odds
 
 
 def slow_mlknn(X, Y, X_test, k):
@@ -44,7 +41,7 @@ def test_mlknn_equals_its_definition(k):
     scenes = datasets.make_label_scenes(60, n_labels=6, random_state=k)
     X, Y, X_test = scenes.X[:40], scenes.Y[:40].astype(float), scenes.X[40:]
     Y[:, 2] = 0.0
-    found = mlknn_log_odds(Neighbours.of(X, X_test, most=12), Y, k)
+    found = mlknn_log_odds(Neighbors.of(X, X_test, most=12), Y, k)
     np.testing.assert_allclose(found, slow_mlknn(X, Y, X_test, k), atol=1e-12)
 
 
@@ -61,7 +58,7 @@ def test_a_path_of_logistic_regressions_equals_scikit_learns():
 def test_tuned_logistic_is_scikit_learns_at_one_of_its_strengths():
     scenes = datasets.make_label_scenes(150, n_labels=6, random_state=0)
     part = Part(scenes.X[:120], scenes.Y[:120].astype(float), scenes.X[120:])
-    found, tried = tags_baselines.tuned_logistic(part)
+    found, tried = tags_peers.tuned_logistic(part)
     scaler = StandardScaler().fit(part.X)
 
     def theirs(rows, test, strength):
@@ -70,7 +67,7 @@ def test_tuned_logistic_is_scikit_learns_at_one_of_its_strengths():
         return np.column_stack([fit.decision_function(test) for fit in fits])
 
     ways = [(part.X, part.X_test), (scaler.transform(part.X), scaler.transform(part.X_test))]
-    away = [np.abs(found - theirs(*way, s)).max() for way in ways for s in tags_baselines.STRENGTHS]
+    away = [np.abs(found - theirs(*way, s)).max() for way in ways for s in tags_peers.STRENGTHS]
     assert tried == len(away) == 10
     assert min(away) < 0.05
 
@@ -78,7 +75,7 @@ def test_tuned_logistic_is_scikit_learns_at_one_of_its_strengths():
 def test_chains_stand_on_the_base_that_the_ranker_has():
     scenes = datasets.make_label_scenes(120, n_labels=6, random_state=0)
     X, Y = np.vstack([scenes.X[:80], scenes.X[:10]]), np.vstack([scenes.Y[:80], scenes.Y[:10]]).astype(float)
-    base = tags_baselines.own_base(Part(X, Y, scenes.X[80:]))
+    base = tags_peers.own_base(Part(X, Y, scenes.X[80:]))
     np.testing.assert_array_equal(base.test, CStarRanker(random_state=0).fit(X, Y).base_scores(scenes.X[80:]))
     assert sorted(map(tuple, base.Y)) == sorted(map(tuple, Y))
 
@@ -126,11 +123,11 @@ def test_every_way_survives_sparse_rows_and_constant_labels(sparse):
     Y[:, 1] = 0.0
     X = csr_array(np.maximum(scenes.X, 0.0)) if sparse else scenes.X
     part = Part(X[:150], Y[:150], X[150:])
-    ways = [tags_baselines.tuned_logistic, tags_baselines.chains, tags_baselines.mlknn]
-    for way in (*ways, *[tags_trees.boosted_trees][: installed("lightgbm")]):
-        found = tags_baselines.timed(way, part)
+    ways = [tags_peers.tuned_logistic, tags_peers.chains, tags_peers.mlknn]
+    for way in (*ways, *[tags_peers.boosted_trees][: installed("lightgbm")]):
+        found = tags_peers.timed(way, part)
         assert found.log_odds.shape == (50, 6)
         assert np.isfinite(found.log_odds).all()
         assert (found.log_odds[:, 1] < 0.0).all()
         assert found.n_settings >= 4
-        assert tags_baselines.quality(Y[150:], found.log_odds) > 0.4
+        assert tags_peers.quality(Y[150:], found.log_odds) > 0.4

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from statistics import median
 from typing import Any, NamedTuple
+
+from slatewise_papers.framework.timing import each_seconds
 
 
 class Peak(NamedTuple):
@@ -24,15 +25,13 @@ class Peak(NamedTuple):
 def seconds(function: Callable[[], object], times: int = 5) -> float:
     """Return the median time of a call, the device's work included, after one call that compiles."""
     torch: Any = import_module("torch")
-    function()
-    taken: list[float] = []
-    for _ in range(times):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+
+    def until_done(_: int) -> None:
         function()
         torch.cuda.synchronize()
-        taken.append(time.perf_counter() - start)
-    return median(taken)
+
+    until_done(0)
+    return median(each_seconds(until_done, range(times)))
 
 
 @cache

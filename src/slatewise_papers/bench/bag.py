@@ -3,7 +3,7 @@
 Training is one epoch of the blocked engine over the same pairs, after one that compiles; in the peer each pair has a
 query of its own, so that as many rows of scores are made. A session has ten items, and implicit folds the
 same ten in. The ranker on a base has the same factors over a blend of generated sessions, and ranks for
-ten items of one of these clusters, so that there are neighbours to find.
+ten items of one of these clusters, so that there are neighbors to find.
 
 ``python -m slatewise_papers.bench.bag --lastfm`` times a fit on all sessions of lastfm1k (of SLATEWISE_DATA): three
 epochs of sums of items with steps and norm given, and with ``--auto`` the default ranker, ``SessionRanker()``.

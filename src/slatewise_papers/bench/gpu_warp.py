@@ -28,14 +28,15 @@ from slatewise.factors.engines.gpu import GpuEngine, TorchDevice, gpu
 from slatewise.factors.engines.protocol import WarpEngine
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.scoring import Cascade, Factors
-from slatewise.factors.stages import PLAIN_EPOCHS, Shape, recall_at
+from slatewise.factors.stages import PLAIN_EPOCHS, recall_at
 from slatewise.factors.tables import EpochMean
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._gpu import peak
 from slatewise_papers.bench._gpu import seconds as seconds_of
 from slatewise_papers.bench.gpu import machine
-from slatewise_papers.bench.warp import N_COMPONENTS, STEP_PAIRS, Race, first_factors, generated_race
+from slatewise_papers.bench.warp import STEP_PAIRS, Race, first_factors, generated_race
 from slatewise_papers.framework.benchmark import Row
+from slatewise_papers.framework.timing import each_seconds, timed
 
 K, WIDTH = 20, 64
 """Items of a list; columns of n = 50, a bias and a count as the GPU has them."""
@@ -61,9 +62,9 @@ class Start:
     queries: Rows
 
     @classmethod
-    def of(cls, n_items: int) -> Start:
+    def of(cls, n_items: int, max_norm: float = 2.5, seed: int = 0) -> Start:
         """Make tables."""
-        factors = first_factors(n_items)
+        factors = first_factors(n_items, max_norm, seed)
         made: Any = factors.queries
         return cls(factors, made.table)
 
@@ -77,16 +78,11 @@ class Start:
 def _epochs(race: Race) -> list[Row]:
     """Train twice from the same start; the first epoch compiles."""
     pairs = race.pairs
-    found: list[Start] = []
+    found = [Start.of(race.n_items) for _ in range(2)]
     seconds: list[float] = []
-    for _ in range(2):
-        start = Start.of(race.n_items)
+    for start in found:
         engine = GpuEngine(rank_weights(race.n_items), STEP_PAIRS)
-        for epoch in range(2):
-            begin = time.perf_counter()
-            start.epoch(engine, pairs, epoch)
-            seconds.append(time.perf_counter() - begin)
-        found.append(start)
+        seconds += each_seconds(lambda epoch, start=start, engine=engine: start.epoch(engine, pairs, epoch), range(2))
     same = all(
         np.array_equal(*tables)
         for tables in zip(*([one.queries.values, one.factors.items.values] for one in found), strict=True)
@@ -159,18 +155,15 @@ def counts_between(left: Any, right: Any, positives: Any) -> tuple[Any, Any, Any
 def _top(n_items: int) -> list[Row]:
     factors, device = first_factors(n_items), gpu()
     cascade = Cascade((factors,))
-    seconds: list[float] = []
-    found = device.top(cascade, np.arange(n_items), K, None)
-    for _ in range(3):
-        begin = time.perf_counter()
-        found = device.top(cascade, np.arange(n_items), K, None)
-        seconds.append(time.perf_counter() - begin)
+    device.top(cascade, np.arange(n_items), K, None)
+    runs = [timed(lambda: device.top(cascade, np.arange(n_items), K, None)) for _ in range(3)]
+    found, took = runs[-1][0], min(taken for _, taken in runs)
     few = np.arange(0, n_items, max(1, n_items // 200))
     expected = cascade.top(few, K, executor=Executor.of(None))
     differ = float((found.items[few] != expected.items).mean())
     least = 8.0 * n_items * n_items / peak().copy
     return [
-        Row(f"top {K} of {n_items:,} items for all {n_items:,} queries", min(seconds),
+        Row(f"top {K} of {n_items:,} items for all {n_items:,} queries", took,
             "scores written and read once", least, bar="<= 0.5 s"),
         Row("places whose item is not the CPU's, which differ in the last digits", 100 * differ, unit="%"),
     ]  # fmt: skip
@@ -259,9 +252,9 @@ def recall_rows(seeds: int = 3) -> list[Row]:
     found: dict[str, list[list[float]]] = {"gpu": [], "blocked": []}
     for seed in range(seeds):
         for name in found:
-            begin = time.perf_counter()
-            found[name].append(_recalls(name, data, seed))
-            print(name, seed, [f"{100 * one:.3f}" for one in found[name][-1]], f"{time.perf_counter() - begin:.1f} s")
+            recalls, taken = timed(lambda name=name, seed=seed: _recalls(name, data, seed))
+            found[name].append(recalls)
+            print(name, seed, [f"{100 * one:.3f}" for one in recalls], f"{taken:.1f} s")
     ours, theirs = (100 * np.mean(found[name], axis=0) for name in ("gpu", "blocked"))
     return [
         Row(f"R@10 after {epoch} epochs, lastfm1k, {seeds} seeds", float(own), "blocked", float(other), unit="%",
@@ -297,11 +290,8 @@ def _recalls(name: str, race: Race, seed: int) -> list[float]:
     engine: WarpEngine = GpuEngine(weight, STEP_PAIRS)
     if name == "blocked":
         engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(None))
-    queries, items = Shape(N_COMPONENTS, race.n_items, race.n_items, 0.3, 1.5, 0.3, 0.1, 1.0).tables(0)
-    rng = np.random.default_rng(seed)
-    for table in (queries, items):
-        table.values[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (race.n_items, N_COMPONENTS))
-    start = Start(Factors(_ids(queries), items), queries)
+    start = Start.of(race.n_items, 1.5, seed)
+    queries, items = start.queries, start.factors.items
     recalls: list[float] = []
     for epoch in range(max(EPOCHS)):
         mean = EpochMean(queries, items, len(pairs.offsets) - 1)
@@ -327,16 +317,13 @@ def race_rows(quick: bool = False, epochs: int = 10) -> list[Row]:
     warm = Start.of(race.n_items)
     few = TrainingPairs.of(race.queries[:20_000], race.items[:20_000], np.ones(20_000, dtype=np.float32))
     warm.epoch(GpuEngine(rank_weights(race.n_items), STEP_PAIRS), few, 0)
-    begin = time.perf_counter()
-    start, pairs = Start.of(race.n_items), race.pairs
-    engine = GpuEngine(rank_weights(race.n_items), STEP_PAIRS)
-    spent = time.perf_counter() - begin
+    (start, pairs, engine), spent = timed(
+        lambda: (Start.of(race.n_items), race.pairs, GpuEngine(rank_weights(race.n_items), STEP_PAIRS))
+    )
     found: list[Row] = []
     for epoch in range(epochs):
-        begin = time.perf_counter()
-        mean = start.epoch(engine, pairs, epoch)
-        queries, items = mean.tables()
-        spent += time.perf_counter() - begin
+        (queries, items), taken = timed(lambda epoch=epoch: start.epoch(engine, pairs, epoch).tables())
+        spent += taken
         recall = _recall(race, Factors(_ids(queries), items), gpu())
         found.append(Row(f"R@10 after {epoch + 1} epochs and {spent:.2f} s", recall, unit=""))
         print(found[-1].what, f"{recall:.4f}", flush=True)

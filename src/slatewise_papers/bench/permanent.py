@@ -88,16 +88,16 @@ def by_enumeration(w: Floats) -> tuple[Floats, Floats]:
     """Return log Z (B,) and marginals (B, M, M) by adding up all M! permutations, with NumPy over the batch."""
     size = w.shape[1]
     orders, edges = _all_orders(size)
-    return _normalised(w[:, np.arange(size), orders].sum(axis=2), edges, w.shape)
+    return _normalized(w[:, np.arange(size), orders].sum(axis=2), edges, w.shape)
 
 
 def by_matrix_products(w: Floats) -> tuple[Floats, Floats]:
     """Return the same; the weights of all permutations are a product of the weights of edges with ones and zeros."""
     edges = _all_orders(w.shape[1])[1]
-    return _normalised(w.reshape(len(w), edges.shape[1]) @ edges.T, edges, w.shape)
+    return _normalized(w.reshape(len(w), edges.shape[1]) @ edges.T, edges, w.shape)
 
 
-def _normalised(totals: Floats, edges: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+def _normalized(totals: Floats, edges: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     largest = totals.max(axis=1, keepdims=True)
     parts = np.exp(totals - largest)
     z = parts.sum(axis=1)

@@ -1,7 +1,7 @@
 """The best list of a c-star model by the textbook: all 2^C core settings in Gray-code order, a selection in each.
 
-It has no bound, no thresholds and no forced items: the baseline of ``slatewise bench star``, and a second judge of the
-other kernels.
+It has no bound, no thresholds and no forced items: the baseline of ``slatewise bench star``, and an independent check
+of the other kernels.
 """
 
 from __future__ import annotations

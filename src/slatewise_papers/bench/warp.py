@@ -11,7 +11,6 @@ as that of a GPU in ``bench.gpu_warp --race``, are timed to.
 from __future__ import annotations
 
 import os
-import time
 from argparse import ArgumentParser
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from slatewise.factors.stages import Shape, recall_at
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.framework.benchmark import Row, Table
 from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.timing import each_seconds, seconds, timed, wall_and_cpu
 
 N_COMPONENTS, STEP_PAIRS, NEGATIVES, LIST = 50, 2048, 1024, 20
 SAMPLED_EPOCHS, PEER_EPOCHS, MOST_EPOCHS = 2, 10, 10
@@ -122,10 +122,10 @@ def generated_race(n_items: int, n_sessions: int) -> Race:
     return Race(n_items, train.queries, train.items, test.queries, test.items)
 
 
-def first_factors(n_items: int) -> Factors:
+def first_factors(n_items: int, max_norm: float = 2.5, seed: int = 0) -> Factors:
     """Return the tables that training begins with."""
-    queries, items = Shape(N_COMPONENTS, n_items, n_items, 0.3, 2.5, 0.3, 0.1, 1.0).tables(0)
-    rng = np.random.default_rng(0)
+    queries, items = Shape(N_COMPONENTS, n_items, n_items, 0.3, max_norm, 0.3, 0.1, 1.0).tables(0)
+    rng = np.random.default_rng(seed)
     for table in (queries, items):
         table.values[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (n_items, N_COMPONENTS))
     return Factors(IdQueries(queries), items)
@@ -138,12 +138,8 @@ def _table(factors: Factors) -> Rows:
 
 def _train(engine: WarpEngine, factors: Factors, race: Race, epochs: int) -> Trained:
     pairs = race.pairs
-    seconds: list[float] = []
-    for epoch in range(epochs):
-        start = time.perf_counter()
-        engine.epoch(factors, pairs, np.random.default_rng(epoch))
-        seconds.append(time.perf_counter() - start)
-    return Trained(seconds, {epochs: race.recall(factors)})
+    taken = each_seconds(lambda epoch: engine.epoch(factors, pairs, np.random.default_rng(epoch)), range(epochs))
+    return Trained(taken, {epochs: race.recall(factors)})
 
 
 def _peer(race: Race, draws: int, epochs: int, threads: int) -> Trained:
@@ -154,17 +150,13 @@ def _peer(race: Race, draws: int, epochs: int, threads: int) -> Trained:
     ones = np.ones(len(race.queries), dtype=np.float32)
     matrix = coo_matrix((ones, (race.queries, race.items)), shape=(race.n_items, race.n_items))
     model.fit(matrix, epochs=0)
-    seconds: list[float] = []
+    taken: list[tuple[float, float]] = []
     recall: dict[int, float] = {}
-    cpu_seconds = 0.0
     for epoch in range(1, epochs + 1):
-        start, busy = time.perf_counter(), time.process_time()
-        model.fit_partial(matrix, epochs=1, num_threads=threads)
-        seconds.append(time.perf_counter() - start)
-        cpu_seconds += time.process_time() - busy
+        taken.append(wall_and_cpu(lambda: model.fit_partial(matrix, epochs=1, num_threads=threads)))
         if epoch in (SAMPLED_EPOCHS, epochs):
             recall[epoch] = race.recall(factors_of(model, first_factors(race.n_items)))
-    return Trained(seconds, recall, cpu_seconds)
+    return Trained([wall for wall, _ in taken], recall, sum(cpu for _, cpu in taken))
 
 
 def factors_of(model: Any, factors: Factors) -> Factors:
@@ -191,18 +183,14 @@ def _until(race: Race, negatives: Negatives, goal: float | None) -> tuple[float,
     engine = BlockedEngine(negatives, rank_weights(race.n_items), STEP_PAIRS, Executor.of(None))
     few = TrainingPairs.of(race.queries[:500], race.items[:500], np.ones(500, dtype=np.float32))
     engine.epoch(warm, few, np.random.default_rng(0))
-    start = time.perf_counter()
-    factors, pairs = first_factors(race.n_items), race.pairs
-    seconds = time.perf_counter() - start
+    (factors, pairs), taken = timed(lambda: (first_factors(race.n_items), race.pairs))
     recall = 0.0
     for epoch in range(MOST_EPOCHS):
-        start = time.perf_counter()
-        engine.epoch(factors, pairs, np.random.default_rng((0, epoch)))
-        seconds += time.perf_counter() - start
+        taken += seconds(lambda epoch=epoch: engine.epoch(factors, pairs, np.random.default_rng((0, epoch))))
         recall = race.recall(factors)
         if goal is None or recall >= goal:
-            return seconds, epoch + 1, recall
-    return seconds, MOST_EPOCHS, recall
+            return taken, epoch + 1, recall
+    return taken, MOST_EPOCHS, recall
 
 
 def _same_bits(race: Race) -> list[Row]:
@@ -210,17 +198,15 @@ def _same_bits(race: Race) -> list[Row]:
     pairs = _some_runs(race.pairs, 4096)
     weight = rank_weights(race.n_items)
 
-    def seconds(n_jobs: int | None) -> float:
+    def epoch(n_jobs: int | None) -> float:
         engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(n_jobs))
         factors = first_factors(race.n_items)
-        start = time.perf_counter()
-        engine.epoch(factors, pairs, np.random.default_rng(0))
-        return time.perf_counter() - start
+        return seconds(lambda: engine.epoch(factors, pairs, np.random.default_rng(0)))
 
-    seconds(None)
-    ours = min(seconds(None) for _ in range(3))
+    epoch(None)
+    ours = min(epoch(None) for _ in range(3))
     with patch.object(blocked, "one_blas_thread", nullcontext):
-        theirs = min(seconds(threads) for threads in (1, None) for _ in range(3))
+        theirs = min(epoch(threads) for threads in (1, None) for _ in range(3))
     what = f"blocked, whole catalogue, {len(pairs)} pairs, bits that do not depend on threads"
     return [Row(what, ours, "the same on threaded BLAS", theirs, bar="ratio >= 0.77 (at most 1.3x its time)")]
 

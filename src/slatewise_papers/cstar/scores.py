@@ -75,11 +75,11 @@ class Logistic:
 
     strengths: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)
     """C times the features' total variance."""
-    standardise: bool = False
+    standardize: bool = False
 
     def cross_fit(self, X: Floats, Y: Floats, X_test: Floats) -> BaseScores:
         """All labels at once."""
-        mean, spread = X.mean(axis=0), X.std(axis=0) if self.standardise else np.ones(X.shape[1])
+        mean, spread = X.mean(axis=0), X.std(axis=0) if self.standardize else np.ones(X.shape[1])
         spread[spread == 0.0] = 1.0
         rows = (X - mean) / spread
         scale = max(float(rows.var(axis=0).sum()), 1e-300)
@@ -129,7 +129,7 @@ def logistic_path(spectrum: Spectrum, Y: Floats, strengths: Iterable[float]) -> 
     sign, log_odds = 2.0 * Y - 1.0, smoothed_log_odds(Y)
     curvature = sigmoid(log_odds) * sigmoid(-log_odds)
     shape = (len(spectrum.mean) + 1, Y.shape[1])
-    found = np.zeros(shape)  # weights in the eigenbasis, and intercepts of centred rows
+    found = np.zeros(shape)  # weights in the eigenbasis, and intercepts of centered rows
     found[-1] = log_odds
     for C in strengths:
         unit = np.empty(shape)

@@ -6,7 +6,7 @@ the same protocol: the base scores as they are, and an ensemble of classifier ch
 paper's: the same model on the same scores, trained to make the relevant set probable and ranked by probability. Five
 folds; all choices are made inside the training part, from grids that were settled on other folds of the same rows. All
 figures but ``_p`` are percentages; ``_se`` is the standard error over folds. Of a difference ``_low`` and ``_high`` end
-the 95% interval (paired bootstrap over rows), ``_p`` is the p value (randomisation).
+the 95% interval (paired bootstrap over rows), ``_p`` is the p value (randomization).
 """
 
 from __future__ import annotations

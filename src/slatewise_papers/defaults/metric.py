@@ -20,8 +20,7 @@ from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers.framework.reproduction import Row
 from slatewise_papers.framework.running import expected_warnings, over_splits
 from slatewise_papers.framework.statistics import mean_and_error
-from slatewise_papers.mlr.data import ClassProblem, Fold, inner_folds, load_problem
-from slatewise_papers.mlr.scaling import Map, standard
+from slatewise_papers.mlr.data import ClassProblem, Fold, Map, inner_folds, load_problem, standard
 
 DATA = ("uci-wine", "uci-wdbc", "digits", "iris")
 LOSSES: dict[str, str | TrainingLoss] = {
@@ -34,7 +33,7 @@ LOSSES: dict[str, str | TrainingLoss] = {
 }
 GRID = (0.1, 1.0, 10.0, 100.0)
 SPLITS = 5
-_neighbours: Any = import_module("sklearn.neighbors")
+_neighbors: Any = import_module("sklearn.neighbors")
 
 Learn: TypeAlias = Callable[[Fold], Map]
 
@@ -61,7 +60,7 @@ def errors_of_split(fold: Fold) -> Iterator[tuple[str, float]]:
 
 def error(fold: Fold, learned: Map) -> float:
     """Return the error of 3 nearest neighbors on the test rows after the map, in percent."""
-    nearest = _neighbours.KNeighborsClassifier(3).fit(_wide(learned(fold.X)), fold.y)
+    nearest = _neighbors.KNeighborsClassifier(3).fit(_wide(learned(fold.X)), fold.y)
     found = np.asarray(nearest.predict(_wide(learned(fold.X_test))))
     return 100.0 * np.count_nonzero(found != fold.y_test) / len(found)
 
@@ -91,7 +90,7 @@ def _chosen(fold: Fold) -> Map:
 
 
 def _nca(fold: Fold) -> Map:
-    return _neighbours.NeighborhoodComponentsAnalysis(random_state=0).fit(fold.X, fold.y).transform
+    return _neighbors.NeighborhoodComponentsAnalysis(random_state=0).fit(fold.X, fold.y).transform
 
 
 METHODS: dict[str, Learn] = {

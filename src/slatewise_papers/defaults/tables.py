@@ -8,7 +8,6 @@ validation finds in a grid named before the run. ``--data`` names one part; with
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 from slatewise_papers.framework.reproduction import Reproduction
 from slatewise_papers.framework.running import over_sets
@@ -28,9 +27,9 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Repro
     if data is not None and data not in PARTS:
         raise ValueError(f"data: expected one of {', '.join(PARTS)}, found {data!r}")
     return over_sets(
-        "estimators with default settings", (*PARTS,), data, lambda name: _part(name).rows(quick, seed), "part"
+        "estimators with default settings",
+        (*PARTS,),
+        data,
+        lambda name: import_module(PARTS[name]).rows(quick, seed),
+        "part",
     )
-
-
-def _part(name: str) -> Any:
-    return import_module(PARTS[name])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from slatewise.core.numerics.result import ConvergenceWarning, NothingLearnedWarning
 from slatewise.core.running.progress import track
@@ -52,3 +54,16 @@ def expected_warnings() -> Generator[None]:
 def installed(module: str) -> bool:
     """Return whether a peer can be imported, without importing it."""
     return find_spec(module) is not None
+
+
+def kept_or_made(path: Path | None, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Read the file where there is one; else make what it says, and write it, whole or not at all."""
+    if path is None:
+        return make()
+    if not path.exists():
+        text = json.dumps(make())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(".part")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    return json.loads(path.read_text(encoding="utf-8"))

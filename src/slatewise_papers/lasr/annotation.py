@@ -11,7 +11,7 @@ step, the norm chosen anew). Each stage has the paper's S'S once, and once S'T, 
 together; one more row is the best of all stages on the validation rows. "Cross-fitted": a stage that learns on scores
 of models that did not see the row; otherwise only its lists are from such models. Where ``kept`` is 0 no such stage was
 better than WSABIE on the validation rows by more than a standard error, and WSABIE's figures stand there. A row "A
-minus B" is a difference in points, ``_relative`` in percent of B, with p values of a randomisation test over rows, or
+minus B" is a difference in points, ``_relative`` in percent of B, with p values of a randomization test over rows, or
 over the drawers of omniglot901.
 """
 
@@ -33,8 +33,9 @@ from slatewise_papers.framework.arrays import Scorer
 from slatewise_papers.framework.reproduction import Published, Row
 from slatewise_papers.framework.statistics import compared, sums_of_groups
 from slatewise_papers.lasr.baselines import one_vs_rest, rank_svm
-from slatewise_papers.lasr.labels import AnnotationProblem, LabelledPart, load_annotation
-from slatewise_papers.lasr.wsabie import LIST_LENGTH, Annotator, best_labels, first_stage, next_stage, out_of_fold
+from slatewise_papers.lasr.labels import AnnotationProblem, LabelledPart
+from slatewise_papers.lasr.stages import LIST_LENGTH
+from slatewise_papers.lasr.wsabie import Annotator, best_labels, first_stage, next_stage, out_of_fold
 
 Grids: TypeAlias = Mapping[str, tuple[float, ...]]
 Settings: TypeAlias = dict[str, float]
@@ -126,14 +127,8 @@ class _System:
     notes: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def annotation_tables(name: str, quick: bool, seed: int) -> list[Row]:
-    """Load the rows, run Table 5 and show Table 4's examples."""
-    effort = QUICK if quick else FULL
-    return table_5(load_annotation(name, effort.features, quick, seed), effort, seed)
-
-
 def table_5(problem: AnnotationProblem, effort: Effort, seed: int) -> list[Row]:
-    """Fit every method, compare the stages with WSABIE, and show some rows."""
+    """Fit every method, compare the stages with WSABIE, and show Table 4's examples."""
     test, n = problem.test, effort.n_components
     wsabie = _wsabie(problem, effort, n, effort.wsabie, seed)
     wide = f"{WSABIE}, n={2 * n}"

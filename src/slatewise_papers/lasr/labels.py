@@ -1,7 +1,7 @@
 """What the annotation tables run on: rows of features with labels, in three parts.
 
 Where a source has histograms, features are those of the paper: principal components of the intersection kernel,
-centred (through at most 2,048 pivots, not all pairs of rows). Drawn characters become histograms of stroke directions
+centered (through at most 2,048 pivots, not all pairs of rows). Drawn characters become histograms of stroke directions
 in a grid of cells, and are split, also for cross-fitting, by who drew them. Other rows are scaled to length 1. A tenth
 of the training rows is for validation. Labels that no training row has, and rows left without a label, are left out.
 """
@@ -180,7 +180,7 @@ ANNOTATION = tuple(_SOURCES)
 
 
 def kernel_components(X: Floats, train: Bools, n_components: int) -> Floats:
-    """Return the leading principal components of the intersection kernel, centred at the training rows' mean.
+    """Return the leading principal components of the intersection kernel, centered at the training rows' mean.
 
     Their inner products are about ``(k(x, .) - mean).(k(y, .) - mean)``. The components are those of the training rows'
     projections on pivots among them, so of the kernel itself where all rows are pivots, as they are up to PIVOTS rows.

@@ -5,7 +5,7 @@ and the method is then fitted to training and validation pairs. No stage takes m
 the settings of the main one, except the norm; t=2 those of t=1. In the paper a list holds the best items of the stage
 before; one row more has the query itself in it, which here is an artist too. Where ``kept`` is 0 no such stage was
 better than the one before, whose figures then stand there. A row "A minus B" is a difference of recall in points,
-``_relative`` in percent of B, with p values of a randomisation test over queries.
+``_relative`` in percent of B, with p values of a randomization test over queries.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from slatewise.core.running.progress import tell, track
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite
 from slatewise.factors.pairs import TrainingPairs, Validation
-from slatewise.factors.queries import IdQueries
+from slatewise.factors.queries import IdQueries, Queries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Segment, Table
@@ -135,21 +135,42 @@ def quality(problem: MusicProblem, lists: Lists) -> float:
 def _stages(
     problem: MusicProblem, pairs: ArtistPairs, settings: Settings, watched: bool, epochs: int, seed: int
 ) -> Stages:
-    training = _training(pairs, settings.reverse)
-    weight = rank_weights(problem.n_artists, settings.alpha)
-    executor = Executor.of(None)
-    engine = BlockedEngine(WholeCatalogue(), weight, step_size(len(training)), executor)
-    return Stages(
+    return exact_stages(
         _shape(settings, problem.n_artists),
         IdQueries,
         problem.n_artists,
-        training,
+        _training(pairs, settings.reverse),
         Validation(problem.validation.queries, problem.validation.items, LIST_LENGTH) if watched else None,
         Schedule(epochs, PATIENCE, seed),
+        settings.alpha,
+        _own_items(settings, np.arange(problem.n_artists)),
+    )
+
+
+def exact_stages(
+    shape: Shape,
+    queries_of: Callable[[Table], Queries],
+    n_queries: int,
+    training: TrainingPairs,
+    validation: Validation | None,
+    schedule: Schedule,
+    alpha: float = 1.0,
+    own_items: OwnItems | None = None,
+) -> Stages:
+    """Return stages trained on all violating items of every pair."""
+    executor = Executor.of(None)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(shape.n_items, alpha), step_size(len(training)), executor)
+    return Stages(
+        shape,
+        queries_of,
+        n_queries,
+        training,
+        validation,
+        schedule,
         POSITION_WEIGHTS,
         lambda state, lists: engine,
         executor=executor,
-        own_items=_own_items(settings, np.arange(problem.n_artists)),
+        own_items=own_items,
     )
 
 

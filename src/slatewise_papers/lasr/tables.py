@@ -10,10 +10,9 @@ mean rank, p values, seconds and counts.
 from __future__ import annotations
 
 from slatewise_papers.framework.reproduction import Reproduction
-from slatewise_papers.lasr import music
-from slatewise_papers.lasr.annotation import annotation_tables
+from slatewise_papers.lasr import annotation, music
 from slatewise_papers.lasr.data import GENERATED, GENERATED_ARTISTS, GENERATED_SESSIONS, generated_music, load_music
-from slatewise_papers.lasr.labels import is_annotation
+from slatewise_papers.lasr.labels import is_annotation, load_annotation
 
 MAIN = "lastfm1k_artist_sessions"
 SEED = 2012
@@ -25,7 +24,9 @@ NEGATIVES, EPOCHS = 2048, 4
 def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Reproduction:
     """Run the tables; ``quick``: few generated sessions, few pairs or few rows, and one setting of all."""
     if data is not None and is_annotation(data):
-        return Reproduction("latent structured ranking, Tables 4 and 5", data, annotation_tables(data, quick, seed))
+        effort = annotation.QUICK if quick else annotation.FULL
+        rows = annotation.table_5(load_annotation(data, effort.features, quick, seed), effort, seed)
+        return Reproduction("latent structured ranking, Tables 4 and 5", data, rows)
     if data == GENERATED and not quick:
         problem = generated_music(GENERATED_SESSIONS, GENERATED_ARTISTS, seed)
         rows = music.at_scale(problem, music.FULL.n_components, NEGATIVES, EPOCHS, seed)

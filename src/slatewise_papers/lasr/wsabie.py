@@ -18,7 +18,6 @@ import numpy as np
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.running.executor import Executor
 from slatewise.core.running.progress import tell, track
-from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.pairs import TrainingPairs, Validation
 from slatewise.factors.queries import DenseQueries, Queries
@@ -26,9 +25,9 @@ from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Segment, Table
 from slatewise_papers.lasr.labels import AnnotationProblem, LabelledPart
+from slatewise_papers.lasr.stages import PATIENCE, POSITION_WEIGHTS, exact_stages
 
-LIST_LENGTH, WATCHED_DEPTH, PATIENCE, FOLDS = 20, 5, 3, 5
-POSITION_WEIGHTS = (1.0 / np.arange(1, LIST_LENGTH + 1)).astype(np.float32)
+WATCHED_DEPTH, FOLDS = 5, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +107,12 @@ def best_labels(scores: Floats, k: int | None = None) -> Ints:
 def _stages(shape: Shape, train: LabelledPart, held_out: LabelledPart | None, epochs: int, seed: int) -> Stages:
     rows, labels = np.nonzero(train.Y)
     pairs = TrainingPairs.of(rows, labels, np.ones(len(rows), dtype=np.float32))
-    executor = Executor.of(None)
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(shape.n_items), step_size(len(pairs)), executor)
     X, validation = train.X, None
     if held_out is not None:
         rows_held_out, wanted = np.nonzero(held_out.Y)
         X = np.vstack([X, held_out.X])
         validation = Validation(len(train.X) + rows_held_out, wanted, min(WATCHED_DEPTH, shape.n_items))
-    return Stages(
-        shape,
-        _queries(X, shape),
-        len(X),
-        pairs,
-        validation,
-        Schedule(epochs, PATIENCE, seed),
-        POSITION_WEIGHTS,
-        lambda state, lists: engine,
-        executor=executor,
-    )
+    return exact_stages(shape, _queries(X, shape), len(X), pairs, validation, Schedule(epochs, PATIENCE, seed))
 
 
 def _queries(X: Floats, shape: Shape) -> Callable[[Table], Queries]:

@@ -45,7 +45,7 @@ class TopOneEntropy:
 
 
 def fit_listnet(loss: TopOneEntropy, quality: Callable[[Floats], float], max_iter: int = 200) -> Floats:
-    """Minimise from zero and return the iterate of the highest ``quality``, a measure on held-out lists."""
+    """Minimize from zero and return the iterate of the highest ``quality``, a measure on held-out lists."""
     best, highest = np.zeros(loss.n_params), -np.inf
 
     def keep(params: Floats) -> None:

@@ -3,7 +3,7 @@
     F(W) = tr(W) + C mean_i KL( p0(.|i) || p(.|i) ) ,      W positive semidefinite
     p(j|i) = exp(-d_W(i, j)) / sum over k != i of exp(-d_W(i, k)) ,     p0(j|i) the same for all j of i's class
 
-F is convex in W. It is minimised over a factor, W = L'L, by L-BFGS; a full-rank factor has no bad local minimum, and
+F is convex in W. It is minimized over a factor, W = L'L, by L-BFGS; a full-rank factor has no bad local minimum, and
 what it ends with is certified in W. For any distributions q, by the variational form of log-sum-exp,
 
     F(W) >= <I + C M(p0 - q), W> + C mean_i [H(q_i) - H(p0_i)] ,     M(S) = mean_i sum_j S_ij (x_i - x_j)(x_i - x_j)' ,
@@ -39,7 +39,7 @@ class CollapseObjective:
     """The mean divergence of rows with classes; a row alone in its class says nothing and is left out of the mean."""
 
     X: Floats
-    """(n, d) centred rows."""
+    """(n, d) centered rows."""
     y: NDArray[np.int64]
     """(n,) classes from 0."""
     executor: Executor = ONE_THREAD
@@ -144,10 +144,10 @@ def collapse_classes(
     rows -= rows[0]  # so that a constant column becomes exactly 0
     objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), Executor.of(n_jobs))
     with one_blas_thread():
-        return _minimise(objective, C, tol, max_iter)
+        return _minimize(objective, C, tol, max_iter)
 
 
-def _minimise(objective: CollapseObjective, C: float, tol: float, max_iter: int) -> Fit:
+def _minimize(objective: CollapseObjective, C: float, tol: float, max_iter: int) -> Fit:
     width = objective.X.shape[1]
     scale = float(np.einsum("nd,nd->", objective.X, objective.X)) / len(objective.X)
     if scale == 0.0:  # all rows are the same: no W changes the divergence, so 0 is the best

@@ -1,23 +1,21 @@
 """MarginRanker on LETOR's OHSUMED, its five folds, against the ranking SVM that comes with the collection.
 
 C is chosen by MAP on each fold's validation part among rankers of its training part; features are scaled inside each
-query. Measures are LETOR's: MAP of grades >= 1, NDCG with gain 2^r - 1. ``_p`` is the p value (randomisation over
+query. Measures are LETOR's: MAP of grades >= 1, NDCG with gain 2^r - 1. ``_p`` is the p value (randomization over
 queries) of the difference to the official ranking SVM, whose figures stand beside.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise import data, datasets, metrics
+from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.datasets.records import RankingSet
-from slatewise.datasets.splits import Split
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers.framework.reproduction import Row
 from slatewise_papers.framework.running import expected_warnings
 from slatewise_papers.framework.statistics import compared
+from slatewise_papers.rankmatch.data import Fold, Rows, load_ranking
 
 DOCUMENTS = ("ohsumed25",)
 OFFICIAL = "RankSVM"
@@ -29,34 +27,32 @@ MEASURES = {"MAP": LETOR.AP(), "NDCG@10": LETOR.NDCG(10)}
 
 def document_rows(name: str, quick: bool) -> list[Row]:
     """Return the measured official run, and one row a loss."""
-    letor = datasets.load(name, RankingSet)
-    X = data.minmax_per_query(letor.X, letor.qid)
-    folds = letor.folds[: 1 if quick else None]
-    official = [run for run in letor.runs if run.name.startswith(OFFICIAL)][: len(folds)]
-    theirs = [_per_query(run.relevance, run.scores, run.qid) for run in official]
+    problem = load_ranking(name)
+    folds = problem.folds[: 1 if quick else None]
+    official = [run for run in problem.runs if run.name.startswith(OFFICIAL)][: len(folds)]
+    theirs = [_per_query(Rows(np.empty((0, 0)), run.relevance, run.qid), run.scores) for run in official]
     published = {title: float(np.mean([run.figures[title] for run in official])) for title in MEASURES}
     rows = [Row(f"{name}: {OFFICIAL}, official run", _means(theirs), published)]
     for loss in LOSSES:
         ours: list[dict[str, Floats]] = []
         for fold in folds:
-            ranker = _chosen(letor, X, fold, loss, STRENGTHS[::3] if quick else STRENGTHS)
-            ours.append(_per_query(letor.y[fold.test], ranker.predict(X[fold.test]), letor.qid[fold.test]))
+            ranker = _chosen(fold, loss, STRENGTHS[::3] if quick else STRENGTHS)
+            ours.append(_per_query(fold.test, ranker.predict(fold.test.X)))
         one, other = ([np.concatenate([part[title] for part in of]) for title in MEASURES] for of in (ours, theirs))
         measured = compared(MEASURES, one, other) | _means(ours)
         rows.append(Row(f"{name}: MarginRanker-{loss.upper()}", measured, published))
     return rows
 
 
-def _chosen(letor: RankingSet, X: Floats, fold: Split, loss: str, strengths: tuple[float, ...]) -> MarginRanker:
+def _chosen(fold: Fold, loss: str, strengths: tuple[float, ...]) -> MarginRanker:
     train, held_out = fold.train, fold.validation
     with expected_warnings():  # of every C the same lists are left out
-        rankers = [MarginRanker(loss, C=C).fit(X[train], letor.y[train], qid=letor.qid[train]) for C in strengths]
-    values = [MEASURES["MAP"](letor.y[held_out], one.predict(X[held_out]), letor.qid[held_out]) for one in rankers]
-    return rankers[int(np.argmax(values))]
+        rankers = [MarginRanker(loss, C=C).fit(train.X, train.y, qid=train.qid) for C in strengths]
+    return max(rankers, key=lambda one: MEASURES["MAP"](held_out.y, one.predict(held_out.X), held_out.qid))
 
 
-def _per_query(relevance: Floats, scores: Floats, qid: NDArray[np.generic]) -> dict[str, Floats]:
-    return {title: measure.per_list(relevance, scores, qid) for title, measure in MEASURES.items()}
+def _per_query(rows: Rows, scores: Floats) -> dict[str, Floats]:
+    return {title: measure.per_list(rows.y, scores, rows.qid) for title, measure in MEASURES.items()}
 
 
 def _means(parts: list[dict[str, Floats]]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Nearest-neighbour errors of learned distances, every setting chosen inside the training rows.
+"""Nearest-neighbor errors of learned distances, every setting chosen inside the training rows.
 
 A method is a list of settings and a way to learn one map of rows a setting; the learned distance is Euclidean after
 the map. A setting is judged on inner folds by the share of other classes among the 7 nearest neighbors: errors of 3
@@ -27,8 +27,7 @@ from slatewise.losses.training import TrainingLoss
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers.framework.running import expected_warnings
 from slatewise_papers.learners.mlcc import collapse_classes
-from slatewise_papers.mlr.data import Fold
-from slatewise_papers.mlr.scaling import Map, Scaling, standard
+from slatewise_papers.mlr.data import Fold, Map, Scaling, standard
 
 NEIGHBORS = 3
 JUDGED_NEIGHBORS = 7
@@ -108,7 +107,7 @@ def error_on_test(chosen: Sequence[Judged], fold: Scaled) -> float:
     for method in dict.fromkeys(one.method for one in chosen):
         mapped += _learn(method, fold, [one.setting for one in chosen if one.method is method])
     rows = _mean_distance(mapped)
-    wrong = _majority(_neighbouring(rows, NEIGHBORS)) != rows.y_test
+    wrong = _majority(_neighboring(rows, NEIGHBORS)) != rows.y_test
     return 100.0 * np.count_nonzero(wrong) / len(wrong)
 
 
@@ -202,11 +201,11 @@ def _learn(method: Method, fold: Scaled, settings: Sequence[Setting]) -> list[Fo
 
 
 def _share_of_others(rows: Fold) -> float:
-    differ = _neighbouring(rows, JUDGED_NEIGHBORS) != rows.y_test[:, None]
+    differ = _neighboring(rows, JUDGED_NEIGHBORS) != rows.y_test[:, None]
     return 100.0 * np.count_nonzero(differ) / differ.size
 
 
-def _neighbouring(rows: Fold, k: int) -> Ints:
+def _neighboring(rows: Fold, k: int) -> Ints:
     """Classes of the k nearest training rows of each test row, nearest first."""
     search = _neighbors.NearestNeighbors(n_neighbors=min(k, len(rows.y))).fit(rows.X)
     return rows.y[search.kneighbors(rows.X_test, return_distance=False)]

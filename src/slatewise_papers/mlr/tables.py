@@ -7,7 +7,7 @@ Two rows choose the loss, and whether there is a kernel, too, and are to be comp
 best setting on validation, the other the mean distance of the best few.
 Ionosphere is not at hand. LMNN is quoted: the package that had it does not run under a current scikit-learn.
 
-*Retrieval.* eHarmony's matches are not public; who matched whom at speed dating, and drawings of the same character,
+*Retrieval.* eHarmony's matches are not public; mutual matches at speed dating, and drawings of the same character,
 stand in (:mod:`slatewise_papers.mlr.retrieval`).
 
 *Documents.* The same oracles with vector features, against LETOR's own ranking SVM
@@ -28,7 +28,7 @@ from slatewise.report import points
 from slatewise_papers.framework.reproduction import Figure, Published, Reproduction, Row
 from slatewise_papers.framework.running import over_splits
 from slatewise_papers.framework.statistics import mean_and_error
-from slatewise_papers.mlr.data import SEED, UCI, ClassProblem, Fold, inner_folds, load_problem
+from slatewise_papers.mlr.data import SEED, UCI, ClassProblem, Fold, Scaling, inner_folds, load_problem
 from slatewise_papers.mlr.documents import DOCUMENTS, document_rows
 from slatewise_papers.mlr.knn import (
     Method,
@@ -42,7 +42,6 @@ from slatewise_papers.mlr.knn import (
     scaled_each_way,
 )
 from slatewise_papers.mlr.retrieval import RETRIEVAL, retrieval_rows
-from slatewise_papers.mlr.scaling import Scaling
 
 BEST = "MLR, best on validation"
 FEW = 5

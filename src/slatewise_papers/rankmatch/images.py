@@ -5,7 +5,7 @@ from, N to choose l2 by, 500 to test on. The three kinds of pairs come from diff
 over five draws of images. *CMU house*: 30 landmarks in frames of a film, pairs of frames by their distance in time, in
 the source's three sets of frames. Points are described by shape contexts; features are scaled to unit spread of the
 training pairs; target points are shuffled. Figures are shares of points matched wrongly; of a difference ``_p`` is the
-p value (randomisation over test pairs).
+p value (randomization over test pairs).
 
 How the likelihood sums over matchings: of silhouettes exactly, among random parts of ten of the 20 points given the
 matches of the others; up to ``MOST_WHOLE`` pairs also among all 20 at once, at the same l2. Of the house, with 30

@@ -3,7 +3,7 @@
 NDCG@1 to 10 on the folds of a LETOR collection, with LETOR's discount (1 at ranks 1 and 2, then 1/log2(rank)) and, as
 ``NDCG@k log2``, with 1/log2(rank + 1), the one the paper prints. Figures are means over folds and, for systems that
 draw slates, over five draws; on large collections they draw once, and their names say so. A row "A minus B" is a mean
-over lists, ``_p`` its p value (randomisation over lists); "the better official run" is, at each k, the one of RankSVM
+over lists, ``_p`` its p value (randomization over lists); "the better official run" is, at each k, the one of RankSVM
 and RankBoost with the larger mean. The paper gives its figures as curves only; beside official runs stand the figures
 LETOR published for them.
 """

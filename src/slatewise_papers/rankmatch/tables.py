@@ -16,7 +16,7 @@ from slatewise_papers.rankmatch.images import run_images
 from slatewise_papers.rankmatch.ranking import DEPTHS, consistency, figure_2, table_1
 
 MAIN, SECOND, IMAGES = "ohsumed25", "mq2007-85pct", "images"
-_LINES = 5  # in one drawing: there are no more colours
+_LINES = 5  # in one drawing: there are no more colors
 
 
 def run(data: str | None = None, quick: bool = False) -> Reproduction:

@@ -1,1 +1,1 @@
-"""Next items of sessions: tables.py over data.py, methods.py and measures.py; cells.py runs it in many processes."""
+"""Next items of sessions: tables.py over data.py, methods.py; cells.py runs it in many processes."""

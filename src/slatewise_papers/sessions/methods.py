@@ -23,7 +23,7 @@ from slatewise.sessions.cooccurrence import SessionCooccurrence
 from slatewise.sessions.estimator import SessionModel
 from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise.sessions.ranker import SessionRanker
-from slatewise_papers.sessions.measures import LISTED, Rank
+from slatewise_papers.sessions.data import LISTED, Rank
 from slatewise_papers.sessions.networks import gru4rec, sasrec
 from slatewise_papers.sessions.peers import (
     ease,
@@ -88,12 +88,12 @@ def markov(log: Sessions, n_items: int) -> Rank:
     return rank
 
 
-def neighbours(log: Sessions, n_items: int, **settings: Any) -> Rank:
+def neighbors(log: Sessions, n_items: int, **settings: Any) -> Rank:
     """Fit SessionNeighbors."""
     return _lists_of(SessionNeighbors(**settings).fit(log))
 
 
-def plain_neighbours(log: Sessions, n_items: int, **settings: Any) -> Rank:
+def plain_neighbors(log: Sessions, n_items: int, **settings: Any) -> Rank:
     """Fit V-SKNN as it is published, with none of what SessionNeighbors adds."""
     return _lists_of(SessionNeighbors(**settings, last_weight=1.0, repeat_weight=1.0, reach=None).fit(log))
 
@@ -154,9 +154,9 @@ METHODS: dict[str, Method] = {
     ),
     "SessionCooccurrence() out of the box": Method(cooccurrence),
     "SessionCooccurrence, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
-    "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
-    "SessionNeighbors() out of the box": Method(neighbours),
-    "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
+    "V-SKNN, tuned": Method(plain_neighbors, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
+    "SessionNeighbors() out of the box": Method(neighbors),
+    "SessionNeighbors, tuned": Method(neighbors, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
     "SessionRanker(factors=None) out of the box": Method(blend),
     "SessionRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
     "SessionRanker(base=None), tuned": Method(

@@ -16,7 +16,7 @@ import numpy as np
 from slatewise.core.arrays import Ints
 from slatewise.core.running.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
-from slatewise_papers.sessions.measures import LISTED, Rank, ndcg, places_of
+from slatewise_papers.sessions.data import LISTED, Rank, ndcg, places_of
 
 States: TypeAlias = Callable[[Any], Any]
 """From items, (sessions, places), to what is known after each of them, (sessions, places, width)."""

@@ -1,7 +1,7 @@
 """Peers that have no order of items: ItemKNN, EASE, and the factors of implicit and lightfm-next.
 
 What a session asks is a bag of its last WINDOW items, each weighing ``decay ** age``. Each function is as those of
-``sessions_methods.py`` are. Where ``decay`` is of the asking alone, settings that differ in nothing else share a fit.
+``methods.py`` are. Where ``decay`` is of the queries alone, settings that differ in nothing else share a fit.
 Libraries are imported when a peer is fitted.
 """
 
@@ -19,7 +19,7 @@ from scipy.sparse import coo_matrix, csr_array, csr_matrix, diags_array
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.running.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
-from slatewise_papers.sessions.measures import LISTED, Rank
+from slatewise_papers.sessions.data import LISTED, Rank
 
 WINDOW = 20
 MOST_ON_CPU = 20_000

@@ -26,12 +26,20 @@ import numpy as np
 from slatewise.core.arrays import Ints
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.progress import track
-from slatewise_papers.framework.kept import kept_or_made
 from slatewise_papers.framework.reproduction import Reproduction, Row
-from slatewise_papers.framework.running import over_sets
+from slatewise_papers.framework.running import kept_or_made, over_sets
 from slatewise_papers.framework.statistics import paired_by_cluster
-from slatewise_papers.sessions.data import LASTFM, PUBLISHED, Part, SessionProblem, load_problems
-from slatewise_papers.sessions.measures import FIGURES, figures_of, ndcg, places_of
+from slatewise_papers.sessions.data import (
+    FIGURES,
+    LASTFM,
+    PUBLISHED,
+    Part,
+    SessionProblem,
+    figures_of,
+    load_problems,
+    ndcg,
+    places_of,
+)
 from slatewise_papers.sessions.methods import METHODS, Method
 
 SEED = 5001
@@ -117,8 +125,13 @@ def result_file(keep: Path | None, name: str, there: bool = False) -> Path | Non
 def kept_result(problem: SessionProblem, testing: Part, name: str, method: Method, keep: Path | None) -> Result:
     """Read what a method came to where that is kept; a file of other queries or other settings is an error."""
     path = result_file(keep, name)
+
+    def made() -> dict[str, Any]:
+        result = tried_and_tested(problem, testing, method, path)
+        return expected | {"places": result.places.tolist(), "settings": result.settings, "budget": result.budget}
+
     expected = {"queries": len(testing.questions), "grid": [dict(settings) for settings in method.grid]}
-    read = kept_or_made(path, lambda: expected | _as_json(tried_and_tested(problem, testing, method, path)))
+    read = kept_or_made(path, made)
     _check_kept(path, read, expected)
     return Result(np.array(read["places"], dtype=np.int64), read["settings"], read["budget"])
 
@@ -132,10 +145,6 @@ def _check_kept(path: Path | None, read: dict[str, Any], expected: dict[str, Any
 
 def _file(name: str) -> str:
     return "-".join("".join(c if c.isalnum() else " " for c in name).split()).lower()
-
-
-def _as_json(result: Result) -> dict[str, Any]:
-    return {"places": result.places.tolist(), "settings": result.settings, "budget": result.budget}
 
 
 def tried_and_tested(problem: SessionProblem, testing: Part, method: Method, path: Path | None = None) -> Result:

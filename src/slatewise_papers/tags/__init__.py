@@ -1,1 +1,1 @@
-"""Tags with default settings: tables.py and stopping.py over split.py, and the peers of baselines.py."""
+"""Tags with default settings: tables.py and stopping.py over split.py and peers.py."""

@@ -27,14 +27,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slatewise.cli.inputs import read_labels
-from slatewise.core.checks import Features
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.progress import track
-from slatewise_papers.cstar.data import load_problem
-from slatewise_papers.framework.arrays import most_frequent
-from slatewise_papers.framework.kept import kept_or_made
+from slatewise_papers.cstar.data import LabelProblem, load_problem
+from slatewise_papers.cstar.scores import Logistic
 from slatewise_papers.framework.reproduction import Reproduction, Row
-from slatewise_papers.framework.running import installed
+from slatewise_papers.framework.running import installed, kept_or_made
 from slatewise_papers.framework.statistics import paired_by_row
 from slatewise_papers.tags.split import (
     BASE,
@@ -48,7 +46,6 @@ from slatewise_papers.tags.split import (
     PRETRAINED,
     TREES,
     Measured,
-    Problem,
     SplitResult,
     Systems,
     all_systems,
@@ -99,7 +96,10 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED, keep: Pa
     rows: list[Row] = []
     held: list[dict[str, bool]] = []
     for name in track(names, "data set"):
-        tasks = _network_tasks(name, seed) if data == "base" else tasks_of(name, seed)
+        tasks = tasks_of(name, seed)
+        if data == "base":
+            seeds = range(seed, seed + NETWORK_SPLITS[name])
+            tasks = [Task(name, one, network_systems, "-base") for one in seeds]
         results = _results(tasks[:1] if quick else tasks, quick, keep)
         rows += [Row(f"{name}: {system}", _means(results, system), None) for system in results[0].systems]
         found = differences(results, NETWORK_DIFFERENCES if data == "base" else DIFFERENCES)
@@ -119,12 +119,8 @@ def tasks_of(name: str, seed: int) -> list[Task]:
     ]
 
 
-def _network_tasks(name: str, seed: int) -> list[Task]:
-    return [Task(name, seed + place, network_systems, "-base") for place in range(NETWORK_SPLITS[name])]
-
-
 def _results(tasks: Sequence[Task], quick: bool, keep: Path | None) -> list[SplitResult]:
-    loaded: list[Problem] = []  # only where a split is not there yet
+    loaded: list[LabelProblem] = []  # only where a split is not there yet
 
     def result(task: Task) -> SplitResult:
         if not loaded:
@@ -139,19 +135,14 @@ def _results(tasks: Sequence[Task], quick: bool, keep: Path | None) -> list[Spli
     return found
 
 
-def load(name: str, quick: bool = False) -> Problem:
+def load(name: str, quick: bool = False) -> LabelProblem:
     """Load a data set or a multi-label file; ``quick``: the first rows and the most frequent labels."""
     if name == "corel5k_tagprop":
-        images = load_problem(name)
-        problem = Problem(name, images.X, images.Y, standardise=False)
+        problem = load_problem(name)
     else:
         rows = read_labels(name)
-        problem = Problem(name, rows.X, rows.Y.toarray().astype(np.float64))
-    if not quick:
-        return problem
-    frequent = most_frequent(problem.Y, QUICK_LABELS)
-    X: Features = problem.X[:QUICK_ROWS]
-    return Problem(name, X, problem.Y[:QUICK_ROWS, frequent], problem.standardise)
+        problem = LabelProblem(name, rows.X, rows.Y.toarray().astype(np.float64), Logistic(standardize=True))
+    return problem.smaller(QUICK_ROWS, QUICK_LABELS) if quick else problem
 
 
 def differences(results: Sequence[SplitResult], pairs: Sequence[tuple[str, str]]) -> Differences:
@@ -215,8 +206,8 @@ def kept_or_run(path: Path | None, run: Callable[[], SplitResult]) -> SplitResul
         return {"columns": FIGURES, "rows": result.rows.tolist(), "systems": systems}
 
     read = kept_or_made(path, as_json)
-    if read.get("columns") != list(FIGURES):
-        raise ValueError(f"{path}: expected the columns {', '.join(FIGURES)}, found {read.get('columns')}")
+    if read.get("columns") != list(FIGURES) or not all(name.endswith("known") for name in read["systems"]):
+        raise ValueError(f"{path}: expected the columns {', '.join(FIGURES)} and systems of this version, found others")
     systems = {
         name: Measured(np.array(one["figures"], dtype=np.float64), int(one["settings"]), float(one["seconds"]))
         for name, one in read["systems"].items()
