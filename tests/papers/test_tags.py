@@ -9,10 +9,12 @@ from scipy.stats import ttest_1samp
 
 from slatewise import data, datasets
 from slatewise_papers import reproduce
+from slatewise_papers.cstar.data import LabelProblem
+from slatewise_papers.cstar.scores import Logistic
 from slatewise_papers.framework.running import installed
 from slatewise_papers.framework.statistics import paired_by_row
 from slatewise_papers.tags import tables as tags
-from slatewise_papers.tags.split import FIGURES, Measured, Problem, SplitResult
+from slatewise_papers.tags.split import FIGURES, Measured, SplitResult
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ def test_other_tables_keep_nothing(tmp_path):
 
 
 def test_splits_are_four_fifths_and_one_fifth_and_of_their_seed():
-    problem = Problem("rows", np.zeros((53, 1)), np.ones((53, 2)))
+    problem = LabelProblem("rows", np.zeros((53, 1)), np.ones((53, 2)), Logistic())
     train, test = problem.split(17)
     assert (len(train), len(test)) == (43, 10)
     assert sorted([*train, *test]) == list(range(53))

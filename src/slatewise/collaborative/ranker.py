@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from slatewise.collaborative import parts
 from slatewise.collaborative.choice import HeldOut, choose, harmful, standard
 from slatewise.collaborative.interactions import Interactions, check_histories, refuse_dense
-from slatewise.collaborative.item_item import frequent_items
+from slatewise.collaborative.item_item import frequent_items, most_with_weights
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Shorts, Singles
@@ -270,8 +270,8 @@ class CollaborativeRanker(Recommender[Model]):
         ----------
         queries
             Ids of users that fit saw; or histories of new users: a list of lists of item ids, or a sparse matrix
-            (users, items) in the order of ``item_ids_``. A user without a history gets the most popular items, marked
-            in ``nothing_known`` of the answer.
+            (users, items) in the order of ``item_ids_``, which also has weights. A user without a history gets the most
+            popular items, marked in ``nothing_known`` of the answer.
         k
             The number of items, at most as many as there are. The default is capped by the size of the catalog.
         exclude
@@ -520,7 +520,7 @@ class CollaborativeRanker(Recommender[Model]):
 def _warn_of_rare_items(matrix: csr_array, given: Sequence[Part]) -> None:
     """Warn where item-item weights are those of the most frequent items only."""
     most = next((one.most_items for one in given if isinstance(one, ItemItem)), None)
-    if most is None or min(matrix.shape) <= most:
+    if most is None or matrix.shape[1] <= (most := most_with_weights(matrix.shape[0], most)):
         return
     kept = np.isin(matrix.indices, frequent_items(matrix, most)).mean()
     warnings.warn(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from slatewise import datasets
 from slatewise.cli.inputs import read_labels
-from slatewise.core.arrays import Floats
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.records import MultiViewSet
 from slatewise_papers.cstar.scores import BaseScorer, KernelSvm, Logistic
 from slatewise_papers.framework.arrays import dense, most_frequent
@@ -23,14 +24,21 @@ class LabelProblem:
     """Rows with labels, and the base scorer for them."""
 
     name: str
-    X: Floats
+    X: Any
+    """(n, d), dense except for the tags tables, which take sparse rows too."""
     Y: Floats
     scorer: BaseScorer
 
-    def smaller(self) -> LabelProblem:
+    def smaller(self, n_rows: int = QUICK_ROWS, n_labels: int = QUICK_LABELS) -> LabelProblem:
         """Return the first rows and the most frequent labels: enough to see every part at work."""
-        frequent = most_frequent(self.Y, QUICK_LABELS)
-        return replace(self, X=self.X[:QUICK_ROWS], Y=self.Y[:QUICK_ROWS, frequent])
+        frequent = most_frequent(self.Y, n_labels)
+        return replace(self, X=self.X[:n_rows], Y=self.Y[:n_rows, frequent])
+
+    def split(self, seed: int) -> tuple[Ints, Ints]:
+        """Deal rows at random: four fifths to train on, one fifth to test on."""
+        order = np.random.default_rng(seed).permutation(len(self.Y))
+        cut = len(self.Y) // 5
+        return np.sort(order[cut:]), np.sort(order[:cut])
 
 
 def load_problem(name: str) -> LabelProblem:

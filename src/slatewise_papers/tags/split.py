@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.checks import Features
 from slatewise.core.running.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, LabelRows, simulate
+from slatewise_papers.cstar.data import LabelProblem
 from slatewise_papers.cstar.likelihood import LikelihoodGivenK
-from slatewise_papers.cstar.scores import Logistic
 from slatewise_papers.framework.arrays import dense
 from slatewise_papers.framework.running import installed
 from slatewise_papers.tags.peers import Found, Part, boosted_trees, chains, mlknn, timed, tuned_logistic
@@ -38,23 +37,6 @@ MANY_LABELS = 100
 BASE_SETTINGS, CSTAR_SETTINGS, PRETRAINED_SETTINGS = 8, 17, 11
 """At most: strengths of the base; with as it is, 3 strengths without a core, 2 cores of 5 labels, one of 8, and 2 other
 strengths; of the pretrained 5 of its logistic, 2 cores, as it is and 3 strengths."""
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows with labels."""
-
-    name: str
-    X: Features
-    Y: Floats
-    standardize: bool = True
-    """Whether the papers' own logistic standardizes the features."""
-
-    def split(self, seed: int) -> tuple[Ints, Ints]:
-        """Deal rows at random: four fifths to train on, one fifth to test on."""
-        order = np.random.default_rng(seed).permutation(len(self.Y))
-        cut = len(self.Y) // 5
-        return np.sort(order[cut:]), np.sort(order[:cut])
 
 
 class Measured(NamedTuple):
@@ -104,7 +86,9 @@ class _Scored:
 Systems: TypeAlias = Iterator[tuple[str, Measured]]
 
 
-def run_split(problem: Problem, seed: int, systems: Callable[[Problem, Part, Floats], Systems]) -> SplitResult:
+def run_split(
+    problem: LabelProblem, seed: int, systems: Callable[[LabelProblem, Part, Floats], Systems]
+) -> SplitResult:
     """Fit all systems on the training rows of a split and measure them on its test rows."""
     train, test = problem.split(seed)
     test = test[problem.Y[test].any(axis=1)]
@@ -112,7 +96,7 @@ def run_split(problem: Problem, seed: int, systems: Callable[[Problem, Part, Flo
     return SplitResult(test, dict(track(systems(problem, part, problem.Y[test]), "system")))
 
 
-def all_systems(problem: Problem, part: Part, truth: Floats, *, few: bool = False, first: bool = True) -> Systems:
+def all_systems(problem: LabelProblem, part: Part, truth: Floats, *, few: bool = False, first: bool = True) -> Systems:
     """c-star, its base and its peers; ``few``: only the two cheapest, ``first``: the split where trees always run."""
     yield from _star_systems(CSTAR, BASE, CSTAR_SETTINGS, BASE_SETTINGS, CStarRanker(random_state=0), part, truth)
     ways = {LOGISTIC: tuned_logistic, MLKNN: mlknn}
@@ -126,7 +110,7 @@ def all_systems(problem: Problem, part: Part, truth: Floats, *, few: bool = Fals
         yield f"{PRETRAINED}, known", _pretrained(problem, part, truth)
 
 
-def network_systems(problem: Problem, part: Part, truth: Floats) -> Systems:
+def network_systems(problem: LabelProblem, part: Part, truth: Floats) -> Systems:
     """c-star on its own base and on a small network, and both bases alone."""
     yield from _star_systems(CSTAR, BASE, CSTAR_SETTINGS, BASE_SETTINGS, CStarRanker(random_state=0), part, truth)
     on_network = CStarRanker(random_state=0, base=network())
@@ -168,11 +152,10 @@ def _both(name: str, found: Found, truth: Floats) -> Systems:
         yield _named(name, known), Measured(figures, found.n_settings, found.seconds)
 
 
-def _pretrained(problem: Problem, part: Part, truth: Floats) -> Measured:
+def _pretrained(problem: LabelProblem, part: Part, truth: Floats) -> Measured:
     """The configuration that used to win, and that needs the number of labels."""
     start = time.process_time()
-    scorer = Logistic(standardize=problem.standardize)
-    base = scorer.cross_fit(dense(part.X), part.Y, dense(part.X_test))
+    base = problem.scorer.cross_fit(dense(part.X), part.Y, dense(part.X_test))
     ranker = LikelihoodGivenK().fit(base.train, part.Y)
     seconds = time.process_time() - start
     return Measured(measure(ranker, base.test, truth, known=True), PRETRAINED_SETTINGS, seconds)

@@ -27,11 +27,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slatewise.cli.inputs import read_labels
-from slatewise.core.checks import Features
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.progress import track
-from slatewise_papers.cstar.data import load_problem
-from slatewise_papers.framework.arrays import most_frequent
+from slatewise_papers.cstar.data import LabelProblem, load_problem
+from slatewise_papers.cstar.scores import Logistic
 from slatewise_papers.framework.reproduction import Reproduction, Row
 from slatewise_papers.framework.running import installed, kept_or_made
 from slatewise_papers.framework.statistics import paired_by_row
@@ -47,7 +46,6 @@ from slatewise_papers.tags.split import (
     PRETRAINED,
     TREES,
     Measured,
-    Problem,
     SplitResult,
     Systems,
     all_systems,
@@ -122,7 +120,7 @@ def tasks_of(name: str, seed: int) -> list[Task]:
 
 
 def _results(tasks: Sequence[Task], quick: bool, keep: Path | None) -> list[SplitResult]:
-    loaded: list[Problem] = []  # only where a split is not there yet
+    loaded: list[LabelProblem] = []  # only where a split is not there yet
 
     def result(task: Task) -> SplitResult:
         if not loaded:
@@ -137,19 +135,14 @@ def _results(tasks: Sequence[Task], quick: bool, keep: Path | None) -> list[Spli
     return found
 
 
-def load(name: str, quick: bool = False) -> Problem:
+def load(name: str, quick: bool = False) -> LabelProblem:
     """Load a data set or a multi-label file; ``quick``: the first rows and the most frequent labels."""
     if name == "corel5k_tagprop":
-        images = load_problem(name)
-        problem = Problem(name, images.X, images.Y, standardize=False)
+        problem = load_problem(name)
     else:
         rows = read_labels(name)
-        problem = Problem(name, rows.X, rows.Y.toarray().astype(np.float64))
-    if not quick:
-        return problem
-    frequent = most_frequent(problem.Y, QUICK_LABELS)
-    X: Features = problem.X[:QUICK_ROWS]
-    return Problem(name, X, problem.Y[:QUICK_ROWS, frequent], problem.standardize)
+        problem = LabelProblem(name, rows.X, rows.Y.toarray().astype(np.float64), Logistic(standardize=True))
+    return problem.smaller(QUICK_ROWS, QUICK_LABELS) if quick else problem
 
 
 def differences(results: Sequence[SplitResult], pairs: Sequence[tuple[str, str]]) -> Differences:
