@@ -18,7 +18,7 @@ from it and share its lists.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Singles
+from slatewise.core.declarations import expanded, resolved
 from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.factors.engines import ENGINES
 from slatewise.factors.engines.protocol import EngineTask, WarpEngine
@@ -35,11 +36,22 @@ from slatewise.factors.pair_terms import OwnItems
 from slatewise.factors.pairs import Pairs, Validation
 from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores
-from slatewise.factors.settings import STARTS, EpochReport, Steps, TrainingSettings
+from slatewise.factors.settings import ENGINES as ENGINE_KINDS
+from slatewise.factors.settings import (
+    LOSSES,
+    STARTS,
+    WATCHED,
+    Engine,
+    EpochReport,
+    Loss,
+    Steps,
+    TrainingSettings,
+)
+from slatewise.factors.settings import Stages as StageSettings
 from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Table
-from slatewise.persistence.checkpoint import Checkpoint
-from slatewise.persistence.file import Json, ModelState
+from slatewise.persistence.checkpoint import Checkpoint, Path
+from slatewise.persistence.file import Json, ModelCard, ModelState
 
 GRIDS: Mapping[str, tuple[float, ...]] = {
     "learning_rate": (0.03, 0.1, 0.3, 0.6),
@@ -53,6 +65,8 @@ SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm")
 """What is settled with a stage, in this order."""
 
 TRIAL_EPOCHS = 4
+
+ONE_STAGE = StageSettings()
 
 STANDARD_ERRORS = 3.0
 """By how much a trial must be better than the best one before it."""
@@ -100,10 +114,56 @@ class Problem:
         )
 
 
+def training_settings(
+    given: Any,
+    validation_fraction: float,
+    seed: int,
+    callbacks: Sequence[Callable[[EpochReport], None]] = (),
+) -> TrainingSettings:
+    """Resolve the parameters of a ranker, or of ``Factors``, which have one stage; raise without the engine's GPU."""
+    stages: StageSettings = resolved(given, "stages") if hasattr(given, "stages") else ONE_STAGE
+    settings = TrainingSettings(
+        n_components=int(given.n_components),
+        epochs=given.epochs,
+        validation_fraction=validation_fraction,
+        patience=given.patience,
+        seed=seed,
+        loss=cast("Loss", expanded(LOSSES.kinds, given.loss)),
+        stages=stages,
+        engine=cast("Engine", expanded(ENGINE_KINDS.kinds, given.engine)),
+        learning_rate=given.learning_rate,
+        max_norm=given.max_norm,
+        dropout=given.dropout,
+        callbacks=callbacks,
+        depth=stages.k if stages.n > 1 else WATCHED,
+    )
+    ENGINES[type(settings.engine)].device(settings)
+    return settings
+
+
 def learn(
-    settings: TrainingSettings, problem: Problem, checkpoint: Checkpoint, executor: Executor, searched: bool = True
+    estimator: Any,
+    settings: TrainingSettings,
+    problem: Problem,
+    card: ModelCard,
+    path: Path,
+    as_used: Mapping[str, Any] | None = None,
+    searched: bool = True,
 ) -> Learned:
-    """Train all stages, going on from a checkpoint; learning rates and norms that are "auto" are searched for."""
+    """Train all stages, going on from a checkpoint; learning rates and norms that are "auto" are searched for.
+
+    ``as_used``: the parameters of the estimator that are objects, for the name of the checkpoint; None: its settings.
+    """
+    as_used = as_used or {"loss": settings.loss, "stages": settings.stages, "engine": settings.engine}
+    checkpoint = Checkpoint.of(estimator, card.data_sha256, path, as_used)
+    learned = _trained(settings, problem, checkpoint, Executor.of(estimator.n_jobs), searched)
+    checkpoint.remove()
+    return learned
+
+
+def _trained(
+    settings: TrainingSettings, problem: Problem, checkpoint: Checkpoint, executor: Executor, searched: bool
+) -> Learned:
     steps = steps_of(settings)
     shape = partial(problem.shape, settings)
     stages = stages_of(settings, problem, steps, executor)
@@ -120,9 +180,7 @@ def learn(
     if searched and stages.validation is not None:
         names = [name for of_stage in SEARCHED[: settings.stages.n] for name in of_stage]
         names = [name for name in names if _given(settings)[name] == "auto"]
-    learned = StageSearch(stages, shape, names, settings.stages.n, progress, watch).fit(steps)
-    checkpoint.remove()
-    return learned
+    return StageSearch(stages, shape, names, settings.stages.n, progress, watch).fit(steps)
 
 
 def steps_of(settings: TrainingSettings, found: Mapping[str, float] | None = None) -> Steps:
@@ -166,11 +224,6 @@ def engine_of(
     """Return what trains a stage on this number of pairs."""
     task = EngineTask(settings, state.stage, state.queries, lists, len(state.items.values), n_pairs, executor)
     return ENGINES[type(settings.engine)].make(task)
-
-
-def check_engine(settings: TrainingSettings) -> None:
-    """Raise before work starts where the engine cannot be had."""
-    ENGINES[type(settings.engine)].device(settings)
 
 
 def warn_of_stages(kept: int, wanted: int) -> None:

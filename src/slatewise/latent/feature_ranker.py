@@ -13,7 +13,7 @@ from slatewise.core import rules
 from slatewise.core.declarations import param, settings
 from slatewise.core.running.executor import Executor
 from slatewise.factors.growth import Places, first_epoch
-from slatewise.factors.learner import Problem, warn_of_stages
+from slatewise.factors.learner import Problem, learn, training_settings, warn_of_stages
 from slatewise.factors.pairs import check_features, cross_folds, feature_pairs, hold_out_queries, rows_and_items
 from slatewise.factors.queries import featured_queries
 from slatewise.factors.ranking import LatentModel, QueryBatch
@@ -91,13 +91,16 @@ class LatentFeatureRanker(LatentBase):
         """
         rules.check(self)
         pairs = feature_pairs(self, X, y, sample_weight, reset=True)
-        given = self._settings(callbacks)
-        card = card_for(pairs.n_queries, *pairs.arrays())
-        used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
-        folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
-        queries = partial(featured_queries, pairs.features, given.n_components)
-        problem = Problem(used, validation, queries, self.n_features_in_, folds=folds)
-        self._keep(given, problem, self._learn(given, problem, card, checkpoint), card)
+        with self._watched(callbacks) as tell:
+            self._settle_seed()
+            given = training_settings(self, self.validation_fraction, self.seed_, (tell,))
+            used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
+            folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
+            queries = partial(featured_queries, pairs.features, given.n_components)
+            problem = Problem(used, validation, queries, self.n_features_in_, folds=folds)
+            card = card_for(pairs.n_queries, *pairs.arrays())
+            found = learn(self, given, problem, card, checkpoint)
+        self._keep(given, problem, found, card)
         warn_of_stages(self.n_stages_, given.stages.n)
         return self
 
@@ -113,7 +116,9 @@ class LatentFeatureRanker(LatentBase):
         """
         rules.check(self)
         is_fitted = "item_factors_" in vars(self)
-        fresh, given = feature_pairs(self, X, y, sample_weight, reset=not is_fitted), self._settings()
+        fresh = feature_pairs(self, X, y, sample_weight, reset=not is_fitted)
+        self._settle_seed()
+        given = training_settings(self, 0.0, self.seed_)
         queries = partial(featured_queries, fresh.features, given.n_components)
         if not is_fitted:
             problem = Problem(fresh, None, queries, self.n_features_in_)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -13,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
+from slatewise.core.declarations import JOBS_TEXT, learned, param, seed_text, settings
 from slatewise.core.ids import Ids, check_ids, one_or_more
 from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.core.rankings import Rankings
-from slatewise.core.rules import CALLBACKS
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors import settings as factors
@@ -28,6 +26,7 @@ from slatewise.factors.learner import (
     check_finite,
     learn,
     steps_of,
+    training_settings,
     warn_of_stages,
     zero_rows_without_pairs,
 )
@@ -46,7 +45,7 @@ from slatewise.factors.ranking import (
 from slatewise.factors.settings import STARTS, TrainingSettings
 from slatewise.factors.tables import Table, padded
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in
-from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
+from slatewise.persistence.checkpoint import Callbacks, Path
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
@@ -143,34 +142,6 @@ class LatentBase(StagedRecommender):
         return similar_items(model, number_ids("ids", ids, model.item_ids), k, Executor.of(self.n_jobs))
 
     # --- parts -------------------------------------------------------------------------------------------------------
-
-    def _settings(self, callbacks: Callbacks = None) -> TrainingSettings:
-        """Resolve the parameters, and take the seed."""
-        CALLBACKS.check("callbacks", callbacks)
-        stages: factors.Stages = resolved(self, "stages")
-        self._settle_seed()
-        return TrainingSettings(
-            n_components=int(self.n_components),
-            epochs=self.epochs,
-            validation_fraction=self.validation_fraction,
-            patience=self.patience,
-            seed=self.seed_,
-            loss=resolved(self, "loss"),
-            stages=stages,
-            engine=resolved(self, "engine"),
-            learning_rate=self.learning_rate,
-            max_norm=self.max_norm,
-            dropout=self.dropout,
-            callbacks=callbacks or (),
-            depth=stages.k if stages.n > 1 else factors.WATCHED,
-        )
-
-    def _learn(self, given: TrainingSettings, problem: Problem, card: ModelCard, checkpoint: Path) -> Learned:
-        """Train all stages."""
-        as_used = {name: resolved(self, name) for name in ("loss", "stages", "engine")}
-        state = Checkpoint.of(self, card.data_sha256, checkpoint, as_used)
-        with self._watched(given.callbacks) as tell:
-            return learn(replace(given, callbacks=(tell,)), problem, state, Executor.of(self.n_jobs))
 
     def _go_on(
         self,
@@ -325,13 +296,15 @@ class LatentRanker(LatentBase):
         """
         rules.check(self)
         pairs = id_pairs(queries, items, sample_weight)
-        own = _in_own_lists(resolved(self, "stages"), pairs)
+        own = _in_own_lists(self.stages, pairs) if isinstance(self.stages, factors.Stages) else None
         warn_of_users(pairs)
-        given = self._settings(callbacks)
-        card = card_for(pairs.n_queries, *pairs.arrays())
-        used, validation = hold_out_pairs(pairs, given.validation_fraction, given.depth, given.seed)
-        problem = Problem(used, validation, IdQueries, pairs.n_queries, by_id=True, self_items=own)
-        found = self._learn(given, problem, card, checkpoint)
+        with self._watched(callbacks) as tell:
+            self._settle_seed()
+            given = training_settings(self, self.validation_fraction, self.seed_, (tell,))
+            card = card_for(pairs.n_queries, *pairs.arrays())
+            used, validation = hold_out_pairs(pairs, given.validation_fraction, given.depth, given.seed)
+            problem = Problem(used, validation, IdQueries, pairs.n_queries, by_id=True, self_items=own)
+            found = learn(self, given, problem, card, checkpoint)
         for state in found.stages:
             zero_rows_without_pairs(state.queries, pairs)
         self._keep(given, problem, found, card)
@@ -349,10 +322,12 @@ class LatentRanker(LatentBase):
             the pair term beside later stages, whose S is kept.
         """
         rules.check(self)
-        is_fitted, stages = "item_factors_" in vars(self), resolved(self, "stages")
+        is_fitted = "item_factors_" in vars(self)
         fresh = id_pairs(queries, items, sample_weight, further=is_fitted)
         if not is_fitted:
-            own, given = _in_own_lists(stages, fresh), self._settings()
+            own = _in_own_lists(self.stages, fresh) if isinstance(self.stages, factors.Stages) else None
+            self._settle_seed()
+            given = training_settings(self, 0.0, self.seed_)
             card = card_for(fresh.n_queries, *fresh.arrays())
             problem = Problem(fresh, None, IdQueries, fresh.n_queries, by_id=True, self_items=own)
             found = first_epoch(
@@ -364,7 +339,9 @@ class LatentRanker(LatentBase):
         pairs = IdPairs(
             new_queries[fresh.queries], new_items[fresh.items], fresh.weights, item_ids, len(query_ids), query_ids
         )
-        own, given = _in_own_lists(stages, pairs), self._settings()
+        own = _in_own_lists(self.stages, pairs) if isinstance(self.stages, factors.Stages) else None
+        self._settle_seed()
+        given = training_settings(self, 0.0, self.seed_)
         problem = Problem(pairs, None, IdQueries, pairs.n_queries, by_id=True, self_items=own)
         card = card_for(pairs.n_queries, *pairs.arrays()).after(self.model_card_)
         places = Places(old_queries, old_items)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.arrays import Singles
-from slatewise.core.declarations import JOBS_TEXT, Settings, expanded, learned, param, resolved, seed_text, settings
+from slatewise.core.declarations import JOBS_TEXT, Settings, learned, param, resolved, seed_text, settings
 from slatewise.core.rankings import Rankings
-from slatewise.core.rules import CALLBACKS, Rule
+from slatewise.core.rules import Rule
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
@@ -23,7 +23,7 @@ from slatewise.estimators.sklearn import available_if
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, BagParts, bag_queries, query_bags
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
-from slatewise.factors.learner import Learned, check_engine, check_finite, learn, steps_of
+from slatewise.factors.learner import Learned, check_finite, learn, steps_of, training_settings
 from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.ranking import (
     LatentModel,
@@ -34,19 +34,14 @@ from slatewise.factors.ranking import (
     similar_items,
 )
 from slatewise.factors.settings import (
-    AUC,
-    ENGINES,
-    LOSSES,
     STARTS,
     STARTS_OF_SUMS,
     Blocked,
     Factors,
-    Gpu,
     TrainingSettings,
-    Warp,
 )
 from slatewise.factors.tables import Table, Weights, padded
-from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
+from slatewise.persistence.checkpoint import Callbacks, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
@@ -268,21 +263,19 @@ class SessionRanker(Recommender[SessionPredictor]):
             on from it; it is removed at the end. The bits are those of a fit that never stopped.
         """
         rules.check(self)
-        CALLBACKS.check("callbacks", callbacks)
         factors = resolved(self, "factors")
-        if factors is None:
-            with self._watched(callbacks):
-                return self._fit_base(sessions, sample_weight, query_features)
-        pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
-        settings, executor = self._training_settings(factors, pairs), Executor.of(self.n_jobs)
         with self._watched(callbacks) as tell:
+            if factors is None:
+                return self._fit_base(sessions, sample_weight, query_features)
+            pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
+            settings = self._training_settings(factors, pairs, self.validation_fraction, (tell,))
             base = None if self.base is None else self._fitted_base(pairs.sessions)
             self._settle_seed()
-            settings = replace(settings, seed=self.seed_, callbacks=(tell,))
-            problem = session_problem(settings, pairs, base, executor)
+            settings = replace(settings, seed=self.seed_)
+            problem = session_problem(settings, pairs, base, Executor.of(self.n_jobs))
             card = card_for(pairs.n_queries, *pairs.arrays())
-            state = Checkpoint.of(self, card.data_sha256, checkpoint, {"factors": factors, "base": described(base)})
-            found = learn(settings, problem, state, executor, searched=not pairs.are_many)
+            as_used = {"factors": factors, "base": described(base)}
+            found = learn(self, settings, problem, card, checkpoint, as_used, searched=not pairs.are_many)
         return self._keep(found, pairs, card, base)
 
     def partial_fit(self, sessions: Any, sample_weight: ArrayLike | None = None, *, query_features: Any = None) -> Self:
@@ -307,13 +300,13 @@ class SessionRanker(Recommender[SessionPredictor]):
                 _refuse(sample_weight, query_features)
                 return self._keep_base(with_further(self.base_, sessions, self.n_jobs))
             pairs = session_pairs(sessions, sample_weight, self.window, is_fitted, query_features)
-            settings, executor = self._training_settings(factors, pairs), Executor.of(self.n_jobs)
+            settings, executor = self._training_settings(factors, pairs, 0.0), Executor.of(self.n_jobs)
             if is_fitted:
                 self._settle_seed()
                 return self._go_on(replace(settings, seed=self.seed_), pairs, executor)
             base = None if self.base is None else self._fitted_base(pairs.sessions)
             self._settle_seed()
-            settings = replace(settings, seed=self.seed_, validation_fraction=0.0)
+            settings = replace(settings, seed=self.seed_)
             found = first_epoch(settings, session_problem(settings, pairs, base, executor), executor)
             return self._keep(found, pairs, card_for(pairs.n_queries, *pairs.arrays()), base)
 
@@ -488,24 +481,14 @@ class SessionRanker(Recommender[SessionPredictor]):
 
     # --- training ----------------------------------------------------------------------------------------------------
 
-    def _training_settings(self, factors: Factors, pairs: SessionPairs) -> TrainingSettings:
-        engine = cast("Blocked | Gpu", expanded(ENGINES.kinds, factors.engine))
-        if isinstance(engine, Blocked) and engine.negatives != "all":
+    def _training_settings(
+        self, factors: Factors, pairs: SessionPairs, validation_fraction: float, callbacks: Callbacks = None
+    ) -> TrainingSettings:
+        """Return the settings of a fit, still without a seed."""
+        settings = training_settings(factors, validation_fraction, 0, callbacks or ())
+        if isinstance(settings.engine, Blocked) and settings.engine.negatives != "all":
             raise ValueError(f"factors: expected negatives='all' for sessions, found {factors!r}")
-        settings = TrainingSettings(
-            n_components=int(factors.n_components),
-            epochs=factors.epochs,
-            validation_fraction=self.validation_fraction,
-            patience=factors.patience,
-            loss=cast("Warp | AUC", expanded(LOSSES.kinds, factors.loss)),
-            engine=engine,
-            learning_rate=factors.learning_rate,
-            max_norm=factors.max_norm,
-            dropout=factors.dropout,
-            starts=STARTS_OF_SUMS if self.base is None and pairs.are_many else STARTS,
-        )
-        check_engine(settings)
-        return settings
+        return replace(settings, starts=STARTS_OF_SUMS) if self.base is None and pairs.are_many else settings
 
     def _fitted_base(self, sessions: NumberedSessions) -> SessionModel:
         base = resolved(self, "base")
