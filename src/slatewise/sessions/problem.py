@@ -26,7 +26,7 @@ from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_ow
 from slatewise.factors.settings import TrainingSettings
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
-from slatewise.sessions.estimator import SessionModel, scorer_of
+from slatewise.sessions.estimator import SessionModel, fit_numbered, scorer_of
 from slatewise.sessions.sparse_scores import joined_scores, normalized_scores
 
 if TYPE_CHECKING:
@@ -143,14 +143,14 @@ def check_query_features(features: Any, n_queries: int, n_columns: int | None = 
 def session_problem(
     settings: TrainingSettings, pairs: SessionPairs, base: SessionModel | None, executor: Executor
 ) -> Problem:
-    """Return the problem of a fit: the last sessions are held out, and the base's scores come from folds."""
+    """Fit the base, and return the problem of a fit: the last sessions are held out, and scores come from folds."""
     # The last sessions: a log goes on in time, and so will the queries.
     order = np.arange(int(pairs.owners.max(initial=-1)) + 1)[::-1]
     owners = pairs.owners[pairs.queries]
     used, validation = hold_out_owners(pairs, owners, order, settings.validation_fraction, settings.depth)
     levels, steps = None, None
     if base is not None:
-        levels, steps = out_of_fold(base, pairs, used, validation, settings.seed, executor)
+        levels, steps = fitted_base(base, pairs, used, validation, settings.seed, executor)
     problem = whole_problem(settings, pairs, levels)
     return replace(problem, pairs=used, validation=validation, base_steps=steps)
 
@@ -169,7 +169,7 @@ def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Level
     )
 
 
-def out_of_fold(
+def fitted_base(
     base: SessionModel,
     pairs: SessionPairs,
     used: SessionPairs,
@@ -177,7 +177,8 @@ def out_of_fold(
     seed: int,
     executor: Executor,
 ) -> tuple[Levels, Singles]:
-    """Return scores of all queries by bases that have not seen them, and the spline steps learned from ``used``."""
+    """Fit a base; return scores of all queries by bases that have not seen them, and spline steps for ``used``."""
+    fit_numbered(base, pairs.sessions)
     levels = cross_fitted(base, pairs, validation, seed, executor)
     return levels, likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
 

@@ -46,7 +46,7 @@ from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
 from slatewise.recommend.filters import DEFAULT_K, RankOptions
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
+from slatewise.recommend.histories import SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import Batch, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
@@ -263,18 +263,18 @@ class SessionRanker(Recommender[SessionPredictor]):
             on from it; it is removed at the end. The bits are those of a fit that never stopped.
         """
         rules.check(self)
-        factors = resolved(self, "factors")
+        factors, base = resolved(self, "factors"), self._new_base()
+        if factors is None:
+            with self._watched(callbacks):
+                return self._fit_base(base, sessions, sample_weight, query_features)
+        pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
+        settings = self._training_settings(factors, pairs, self.validation_fraction)
+        as_used = {"factors": factors, "base": described(base)}
         with self._watched(callbacks) as tell:
-            if factors is None:
-                return self._fit_base(sessions, sample_weight, query_features)
-            pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
-            settings = self._training_settings(factors, pairs, self.validation_fraction, (tell,))
-            base = None if self.base is None else self._fitted_base(pairs.sessions)
             self._settle_seed()
-            settings = replace(settings, seed=self.seed_)
+            settings = replace(settings, seed=self.seed_, callbacks=(tell,))
             problem = session_problem(settings, pairs, base, Executor.of(self.n_jobs))
             card = card_for(pairs.n_queries, *pairs.arrays())
-            as_used = {"factors": factors, "base": described(base)}
             found = learn(self, settings, problem, card, checkpoint, as_used, searched=not pairs.are_many)
         return self._keep(found, pairs, card, base)
 
@@ -296,7 +296,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         with self._watched(None):
             if factors is None:
                 if not is_fitted:
-                    return self._fit_base(sessions, sample_weight, query_features)
+                    return self._fit_base(self._new_base(), sessions, sample_weight, query_features)
                 _refuse(sample_weight, query_features)
                 return self._keep_base(with_further(self.base_, sessions, self.n_jobs))
             pairs = session_pairs(sessions, sample_weight, self.window, is_fitted, query_features)
@@ -304,7 +304,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             if is_fitted:
                 self._settle_seed()
                 return self._go_on(replace(settings, seed=self.seed_), pairs, executor)
-            base = None if self.base is None else self._fitted_base(pairs.sessions)
+            base = self._new_base()
             self._settle_seed()
             settings = replace(settings, seed=self.seed_)
             found = first_epoch(settings, session_problem(settings, pairs, base, executor), executor)
@@ -481,32 +481,32 @@ class SessionRanker(Recommender[SessionPredictor]):
 
     # --- training ----------------------------------------------------------------------------------------------------
 
-    def _training_settings(
-        self, factors: Factors, pairs: SessionPairs, validation_fraction: float, callbacks: Callbacks = None
-    ) -> TrainingSettings:
+    def _training_settings(self, factors: Factors, pairs: SessionPairs, validation_fraction: float) -> TrainingSettings:
         """Return the settings of a fit, still without a seed."""
-        settings = training_settings(factors, validation_fraction, 0, callbacks or ())
+        settings = training_settings(factors, validation_fraction, seed=0)
         if isinstance(settings.engine, Blocked) and settings.engine.negatives != "all":
             raise ValueError(f"factors: expected negatives='all' for sessions, found {factors!r}")
         return replace(settings, starts=STARTS_OF_SUMS) if self.base is None and pairs.are_many else settings
 
-    def _fitted_base(self, sessions: NumberedSessions) -> SessionModel:
+    def _new_base(self) -> SessionModel | None:
+        """Return the base that is to be fitted, with checked parameters."""
         base = resolved(self, "base")
         if base is None:
-            raise ValueError("base: expected one without factors, found None")
+            return None
         if isinstance(base, SessionModel):
             base = unfitted(base)
         else:
             base = SessionBlend(base.k, window=base.window or min(self.window or 20, MOST_AGES), n_jobs=self.n_jobs)
         rules.check(base)
-        fit_numbered(base, sessions)
         return base
 
-    def _fit_base(self, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
+    def _fit_base(self, base: SessionModel | None, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
         """Fit the base alone."""
         _refuse(sample_weight, query_features)
         numbered = number_sessions(sessions, in_order=self.window is not None)
-        base = self._fitted_base(numbered)
+        if base is None:
+            raise ValueError("base: expected one without factors, found None")
+        fit_numbered(base, numbered)
         self._settle_seed()
         self._forget()
         return self._keep_base(base)
