@@ -101,3 +101,18 @@ def test_extreme_weights_without_dropout_leave_finite_weights(make_matrix, shape
     histories = make_matrix(*shape, 0.6)
     histories.data[:] = weight * 10.0 ** -np.random.default_rng(0).integers(4, size=histories.nnz)
     assert np.isfinite(item_weights(histories, 1e-6, 0.0, 5, Executor(1)).data).all()
+
+
+def test_with_few_users_four_times_as_many_items_have_weights(make_matrix):
+    histories = make_matrix(4, 30, 0.5)
+    found = item_weights(histories, 5.0, 0.3, 1000, Executor(1), most_items=5).toarray()
+    kept = frequent_items(histories, 20)
+    assert not np.delete(found, kept, axis=0).any()
+    assert not np.delete(found, kept, axis=1).any()
+    among = item_weights(csr_array(histories[:, kept]), 5.0, 0.3, 1000, Executor(1)).toarray()
+    np.testing.assert_array_equal(found[np.ix_(kept, kept)], among)
+
+
+def test_no_zeros_are_stored():
+    histories = csr_array(([1.0, 1.0], [0, 1], [0, 1, 2]), shape=(2, 2000), dtype=np.float32)
+    assert item_weights(histories, 5.0, 0.3, 50, Executor(1)).nnz == 0

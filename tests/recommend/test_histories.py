@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise.data import Sessions
-from slatewise.recommend.filters import check_filters, seen_items
+from slatewise.recommend.filters import RankOptions, check_filters, seen_items
 from slatewise.recommend.histories import SessionQueries, number_sessions
 
 KNOWN = np.array(["a", "b", "c", "d"])
@@ -93,7 +93,9 @@ QUERIES = [["a", "b", "a"], [], ["c"]]
 
 
 def shown(exclude=None, exclude_seen=False, candidates=None, unknown="error"):
-    return check_filters(SessionQueries.of(QUERIES, KNOWN), KNOWN, exclude, exclude_seen, candidates, unknown)
+    return check_filters(
+        SessionQueries.of(QUERIES, KNOWN), KNOWN, RankOptions(exclude, exclude_seen, candidates, unknown)
+    )
 
 
 def marks(matrix):

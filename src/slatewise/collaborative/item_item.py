@@ -9,8 +9,8 @@ With X (users, items), D = diag(n_u ** -power), n_u the length of user u's histo
 
     P = Lambda^-1 - Lambda^-1 X' (D^-1 + X Lambda^-1 X')^-1 X Lambda^-1
 
-so that the smaller side is inverted. Of each column of B the entries of largest size are kept. Where both sides are
-larger than ``most_items``, X has the most frequent items only, and B has no entries for the others.
+so that the smaller side is inverted. Of each column of B the entries of largest size are kept. With more
+than ``most_items`` users and items, X has the most frequent items only, and B has no entries for the others.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ ROWS = 512
 """Rows of a block of products."""
 MOST_ENTRIES = 1 << 24
 """Of a block of products."""
+WITH_FEW_USERS = 4
+"""Times as many items have weights where no matrix of items is inverted: the time still grows with their square."""
 LEAST = 1e-5
 """Penalty of an item relative to its weight, where its own is less: single precision holds no more."""
 
@@ -41,8 +43,8 @@ def item_weights(
 ) -> csr_array:
     """Return B, (items, items), with at most ``n_neighbors`` entries in each column."""
     n_users, n_items = histories.shape
-    if min(n_users, n_items) > most_items:
-        kept = frequent_items(histories, most_items)
+    if n_items > (most := most_with_weights(n_users, most_items)):
+        kept = frequent_items(histories, most)
         few = csr_array(histories[:, kept])
         found = item_weights(few, regularization, dropout, n_neighbors, executor, power, most_items).tocoo()
         return csr_array((found.data, (kept[found.row], kept[found.col])), shape=(n_items, n_items))
@@ -79,6 +81,11 @@ def item_weights(
     return csr_array(vstack([one for one in columns if one is not None], format="csr").T.tocsr())
 
 
+def most_with_weights(n_users: int, most_items: int) -> int:
+    """Return the number of items between which weights are learned: more where users are few, and are inverted."""
+    return most_items if n_users > most_items else WITH_FEW_USERS * most_items
+
+
 def frequent_items(histories: csr_array, n: int) -> Ints:
     """Return the n items that occur most often, ascending; of those equally frequent the first."""
     counts = np.bincount(histories.indices, minlength=histories.shape[1])
@@ -109,4 +116,6 @@ def _largest(rows: Singles, first: int, n_neighbors: int, least: Singles) -> csr
     places = np.sort(np.argpartition(-np.abs(rows), kept - 1, axis=1)[:, :kept], axis=1)
     values = np.take_along_axis(rows, places, axis=1)
     offsets = np.arange(0, kept * len(rows) + 1, kept)
-    return csr_array((values.ravel(), places.ravel().astype(np.int32), offsets), shape=rows.shape)
+    found = csr_array((values.ravel(), places.ravel().astype(np.int32), offsets), shape=rows.shape)
+    found.eliminate_zeros()
+    return found

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from slatewise.collaborative import parts
 from slatewise.collaborative.choice import HeldOut, choose, harmful, standard
 from slatewise.collaborative.interactions import Interactions, check_histories, refuse_dense
-from slatewise.collaborative.item_item import frequent_items
+from slatewise.collaborative.item_item import frequent_items, most_with_weights
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Shorts, Singles
@@ -27,9 +27,17 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 from slatewise.data.sessions import flat_lists
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.filters import ItemFilter, Seen, check_candidates, check_exclude
+from slatewise.recommend.filters import (
+    DEFAULT_K,
+    ItemFilter,
+    RankOptions,
+    Seen,
+    check_candidates,
+    check_exclude,
+    check_k,
+)
 from slatewise.recommend.ids import Unknown, number_ids
-from slatewise.recommend.recommender import DEFAULT_K, Filters, Recommender
+from slatewise.recommend.recommender import Recommender
 
 KINDS = (ItemItem, LowPass, ALS)
 Parts: TypeAlias = Literal["auto"] | ItemItem | LowPass | ALS | Sequence[ItemItem | LowPass | ALS | str]
@@ -84,19 +92,20 @@ class Histories:
         empty = np.diff(self.matrix.indptr) == 0
         return empty if empty.any() else None
 
-    def filtered(self, filters: Filters) -> ItemFilter:
+    def _shown(self, options: RankOptions) -> ItemFilter:
         """Check which items may be shown to each query."""
-        if not isinstance(filters.exclude_seen, bool | np.bool_):
-            raise ValueError(f"`exclude_seen` must be True or False, got {filters.exclude_seen!r}")
-        hidden = check_exclude(filters.exclude, len(self.ids), self.item_ids, filters.unknown)
-        if filters.exclude_seen:
+        if not isinstance(options.exclude_seen, bool | np.bool_):
+            raise ValueError(f"`exclude_seen` must be True or False, got {options.exclude_seen!r}")
+        hidden = check_exclude(options.exclude, len(self.ids), self.item_ids, options.unknown)
+        if options.exclude_seen:
             seen = csr_array((np.ones(self.matrix.nnz), self.matrix.indices, self.matrix.indptr), self.matrix.shape)
             hidden = seen if hidden is None else hidden + seen
-        common, own = check_candidates(filters.candidates, len(self.ids), self.item_ids, filters.unknown)
+        common, own = check_candidates(options.candidates, len(self.ids), self.item_ids, options.unknown)
         return ItemFilter(hidden, common, own)
 
-    def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
+    def top(self, k: int, options: RankOptions, executor: Executor) -> tuple[Ints, NDArray[Any]]:
         """Return the k best items and their scores, (queries, k); item -1 where fewer are left."""
+        k, shown = check_k(k, len(self.item_ids)), self._shown(options)
         items = np.full((len(self.ids), k), -1, dtype=np.int64)
         scores = np.full((len(self.ids), k), -np.inf, dtype=np.float32)
         allowed = None
@@ -261,8 +270,8 @@ class CollaborativeRanker(Recommender[Model]):
         ----------
         queries
             Ids of users that fit saw; or histories of new users: a list of lists of item ids, or a sparse matrix
-            (users, items) in the order of ``item_ids_``. A user without a history gets the most popular items, marked
-            in ``nothing_known`` of the answer.
+            (users, items) in the order of ``item_ids_``, which also has weights. A user without a history gets the most
+            popular items, marked in ``nothing_known`` of the answer.
         k
             The number of items, at most as many as there are. The default is capped by the size of the catalog.
         exclude
@@ -339,11 +348,12 @@ class CollaborativeRanker(Recommender[Model]):
             By item id, largest first; the last entry, "average item", is what the score of an average item takes away.
             Without a history "popularity" is the only entry.
         """
-        blend = self._model().blend
+        model = self._model()
+        blend = model.blend
         place = number_ids("item", one_or_more("item", item), self.item_ids_)
         if len(place) != 1:
             raise ValueError(f"item: expected one id, found {len(place)}")
-        batch = self._batch([query], "error", Executor(1))
+        batch = self._batch(model, [query], RankOptions(), Executor(1))
         history = batch.matrix
         if not history.nnz:
             return {"popularity": float(batch.popularity[place[0]])}
@@ -438,9 +448,8 @@ class CollaborativeRanker(Recommender[Model]):
             case ALS():
                 return parts.ALS(self.item_factors_, float(given.regularization), float(given.unobserved_weight))
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> Histories:
-        model = self._model()
-        ids, matrix = self._queries(queries, unknown, model.histories)
+    def _batch(self, model: Model, queries: Any, options: RankOptions, executor: Executor) -> Histories:
+        ids, matrix = self._queries(queries, options.unknown, model.histories)
         found = Histories(ids, matrix, self.item_ids_, model.blend, model.popularity)
         empty = found.nothing_known
         if empty is not None:
@@ -478,14 +487,12 @@ class CollaborativeRanker(Recommender[Model]):
         matrix.data[:] = 1.0
         return np.arange(len(sizes)), matrix
 
-    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[Any, Ints, Ints]:
+    def _distinct(self, queries: Any) -> tuple[Any, Ints | None]:
+        """Rank once for a user who occurs several times."""
         queries = _kept(queries)
-        per_pair = filters.exclude is not None or filters.candidates is not None  # lists stay beside their pairs
-        if items is None or per_pair or not _are_ids(queries):
-            return super()._judged(queries, items, filters, n_jobs)
-        users, own = np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
-        batch = self._batch(users, filters.unknown, self._executor(n_jobs))
-        return batch, own, self._targets(items, filters.unknown)
+        if not _are_ids(queries):
+            return queries, None
+        return np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other."""
@@ -513,7 +520,7 @@ class CollaborativeRanker(Recommender[Model]):
 def _warn_of_rare_items(matrix: csr_array, given: Sequence[Part]) -> None:
     """Warn where item-item weights are those of the most frequent items only."""
     most = next((one.most_items for one in given if isinstance(one, ItemItem)), None)
-    if most is None or min(matrix.shape) <= most:
+    if most is None or matrix.shape[1] <= (most := most_with_weights(matrix.shape[0], most)):
         return
     kept = np.isin(matrix.indices, frequent_items(matrix, most)).mean()
     warnings.warn(

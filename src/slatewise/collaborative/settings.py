@@ -30,7 +30,8 @@ class ItemItem(Settings, shorthand="item-item"):
     most_items: int = param(
         rules.count(1, rules.MOST_COMPONENTS),
         """With more items and more users than this, the weights are those between this number of the most frequent
-        items, with a warning. The fit takes 4 bytes times its square, 3.6 GB by default.""",
+        items, with a warning; with fewer users up to four times as many have weights. The fit takes 4 bytes times its
+        square, 3.6 GB by default.""",
         default=30_000,
     )
 

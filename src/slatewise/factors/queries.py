@@ -10,7 +10,6 @@ with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar th
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -182,8 +181,8 @@ def zero_queries(table: Table) -> ZeroQueries:
     return ZeroQueries(int(table.values.shape[1]))
 
 
-def featured_queries(features: Features, bias: int) -> Callable[[Table], Queries]:
-    """Return what makes queries from a table of U with a row per feature."""
+def featured_queries(features: Features, bias: int, table: Table) -> Queries:
+    """Return queries from a table of U with a row per feature."""
     if isinstance(features, np.ndarray):
-        return lambda table: DenseQueries(features, table, bias)
-    return lambda table: SparseQueries(features, table, bias)
+        return DenseQueries(features, table, bias)
+    return SparseQueries(features, table, bias)

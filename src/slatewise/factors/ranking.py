@@ -8,10 +8,9 @@ before added or took.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +23,13 @@ from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.pair_terms import PAIR_TERMS, OwnItems, PairTerm
 from slatewise.factors.queries import IdQueries, Queries
-from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Device, Factors, top_among
+from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Factors, require_finite, top_among
 from slatewise.factors.tables import Segment, Table
-from slatewise.recommend.filters import ItemFilter, check_exclude, check_filters, check_k
+from slatewise.recommend.filters import DEFAULT_K, RankOptions, check_exclude, check_filters, check_k
 from slatewise.recommend.histories import SessionQueries
 from slatewise.recommend.ids import find_ids
 from slatewise.recommend.quantized import QuantizedIndex
-from slatewise.recommend.recommender import DEFAULT_K, Filters, Recommender, named
+from slatewise.recommend.recommender import Recommender, named
 
 if TYPE_CHECKING:
     from slatewise.recommend.filters import Seen
@@ -120,65 +119,55 @@ class QueryBatch:
     self_items: OwnItems | None = None
     base: BaseScores | None = None
     nothing_known: NDArray[np.bool_] | None = None
-    stage: int = -1
-    """The one that ranks; -1: the last."""
-    device: Device | None = None
+    stage: int | None = None
+    """The one that ranks; None: the last."""
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def at(self, stage: int | None, device: Device | None = None) -> QueryBatch:
-        """Return the same queries to be ranked by another stage, on a device."""
-        return replace(self, stage=self.model.check_stage(stage), device=device)
-
-    @property
-    def cascade(self) -> Cascade:
-        """What ranks."""
-        stage = len(self.model.items) - 1 if self.stage < 0 else self.stage
-        parts = zip(self.queries[: stage + 1], self.model.items, strict=False)
+    def cascade(self, device: str | None = None) -> Cascade:
+        """Return what ranks, on the CPU or on another device."""
+        model, stage, where = self.model, self.model.check_stage(self.stage), check_device(device)
+        parts = zip(self.queries[: stage + 1], model.items, strict=False)
         factors = tuple(Factors(queries, items, self.base) for queries, items in parts)
-        model = self.model
-        return Cascade(factors, model.pair, model.position_weights, self.self_items, model.quantized, self.device)
+        return Cascade(factors, model.pair, model.position_weights, self.self_items, model.quantized, where)
 
-    def filtered(self, filters: Filters) -> ItemFilter:
-        """Check which items may be shown to each query."""
-        histories, seen = self.histories, filters.exclude_seen
+    def top(self, k: int, options: RankOptions, executor: Executor) -> tuple[Ints, Singles]:
+        """Return the k best items of each query and their scores; item -1 where fewer are left."""
+        cascade, histories, seen = self.cascade(options.device), self.histories, options.exclude_seen
         if histories is None and seen is not False:
             raise ValueError(f"exclude_seen: expected False where queries are rows, found {seen!r}")
-        if histories is None:
-            nothing = np.zeros(len(self), dtype=np.int64)
-            histories = SessionQueries(self.ids, nothing[:0], nothing, nothing)
-        elif seen is True and not self.has_items:
+        if seen is True and not self.has_items:
             raise ValueError("exclude_seen: expected False or 'last' where queries are ids: exclude what they saw")
-        return check_filters(histories, self.model.item_ids, *filters)
-
-    def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, Singles]:
-        """Return the k best items of each query and their scores; item -1 where fewer are left."""
+        if histories is None:
+            nothing = np.zeros(len(self.ids), dtype=np.int64)
+            histories = SessionQueries(self.ids, nothing[:0], nothing, nothing)
+        k, shown = check_k(k, len(self.model.item_ids)), check_filters(histories, self.model.item_ids, options)
+        may_be_short = shown.may_be_short
         if shown.common is None and shown.own is None:
-            found = self.cascade.top(np.arange(len(self)), k, shown.hidden, executor)
-        elif self.device is None:
-            found = top_among(self.cascade, len(self), k, shown, executor)
+            found = cascade.top(np.arange(len(self.ids)), k, shown.hidden, executor)
+        elif cascade.device is None:
+            found = top_among(cascade, len(self.ids), k, shown, executor)
         else:
             raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
-        require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
+        require_finite(found.scores, found.items >= 0 if may_be_short else None)
         return found.items, found.scores
 
     def scores(self, items: Ints, executor: Executor) -> Singles:
         """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
-        scores = self.cascade.scores(len(self), items, self.model.width(self.stage), executor)
+        width = self.model.width(self.model.check_stage(self.stage))
+        scores = self.cascade().scores(len(self.ids), items, width, executor)
         require_finite(scores)
         scores[:, items < 0] = -np.inf
         return scores
 
-    def explain(self, k: int, shown: ItemFilter, executor: Executor) -> SlateExplanation:
+    def explain(self, k: int, options: RankOptions, executor: Executor) -> SlateExplanation:
         """Rank, and take the scores apart."""
-        items, _ = self.top(k, shown, executor)
-        return explain_slates(self.cascade, self.model.pair, items, self.model.item_ids, executor)
+        items, _ = self.top(k, options, executor)
+        return explain_slates(self.cascade(), self.model.pair, items, self.model.item_ids, executor)
 
     def vectors(self, executor: Executor) -> Singles:
         """Return the vectors whose products with the items' are the scores."""
-        factors = self.cascade.factors(len(self), executor)
-        return factors.queries.vectors(np.arange(len(self)))[:, : self.model.width(self.stage)]
+        width = self.model.width(self.model.check_stage(self.stage))
+        factors = self.cascade().factors(len(self.ids), executor)
+        return factors.queries.vectors(np.arange(len(self.ids)))[:, :width]
 
 
 def items_of_same_id(ids: Ids, item_ids: Ids) -> SessionQueries:
@@ -192,7 +181,7 @@ def items_of_same_id(ids: Ids, item_ids: Ids) -> SessionQueries:
 def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor) -> Rankings:
     """Rank the other items by the cosine of their rows of V with an item's."""
     hidden = check_exclude(model.item_ids[numbers, None], len(numbers), model.item_ids)
-    check_k(k, len(model.item_ids) - 1)
+    check_k(k, len(model.item_ids) - 1, default=None)
     rows = model.items[0].values[:, : model.n_components]
     own = rows[numbers] * inverse_lengths(rows[numbers])[:, None]
     index = model.quantized_cosines() if len(numbers) <= FEW_QUERIES else None
@@ -201,20 +190,6 @@ def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor)
     found = Cascade((factors,), quantized=lambda stage: index).top(np.arange(len(numbers)), k, hidden, executor)
     require_finite(found.scores)
     return named(model.item_ids[numbers], model.item_ids, found.items, found.scores)
-
-
-def require_finite(scores: Singles, there: NDArray[Any] | None = None) -> None:
-    """Raise ValueError where factors times a query are more than float32 has: such scores have no order.
-
-    ``there``: where a list has an item at all; None: everywhere.
-    """
-    finite = np.isfinite(scores)
-    wrong = ~(finite if there is None else finite | ~there).all(axis=1)
-    if wrong.any():
-        raise ValueError(
-            f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
-            "its numbers are too large for float32"
-        )
 
 
 def marked(nothing_known: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
@@ -352,9 +327,8 @@ class StagedRecommender(Recommender[LatentModel]):
         Rankings
             ``query_ids`` are the ids given, or numbers from 0 for rows.
         """
-        where = check_device(device)
-        batch = self._batch(queries, unknown, self._executor(n_jobs)).at(stage, where)
-        return self._ranked(batch, k, Filters(exclude, exclude_seen, candidates, unknown), n_jobs)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, None, stage, device, n_jobs)
+        return self._ranked(queries, k, options)
 
     def scores(
         self,
@@ -376,8 +350,7 @@ class StagedRecommender(Recommender[LatentModel]):
         unknown
             As in :meth:`rank`; an item that fit never saw has the score -inf.
         """
-        batch = self._batch(queries, unknown, self._executor(n_jobs)).at(stage)
-        return self._scored(batch, items, unknown, n_jobs)
+        return self._scored(queries, items, RankOptions(unknown=unknown, stage=stage, n_jobs=n_jobs))
 
     def recall(
         self,
@@ -404,9 +377,8 @@ class StagedRecommender(Recommender[LatentModel]):
         exclude, exclude_seen, candidates, unknown, stage, device, n_jobs
             As in :meth:`rank`; items that fit never saw count as not found.
         """
-        where, filters = check_device(device), Filters(exclude, exclude_seen, candidates, unknown)
-        batch, own, targets = self._judged(queries, items, filters, n_jobs)
-        return self._recall(batch.at(stage, where), own, targets, ks, filters, n_jobs)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, None, stage, device, n_jobs)
+        return self._recalled(queries, items, ks, options)
 
     def explain(
         self,
@@ -427,17 +399,6 @@ class StagedRecommender(Recommender[LatentModel]):
         queries, k, exclude, exclude_seen, candidates, unknown, stage, n_jobs
             As in :meth:`rank`.
         """
-        batch = self._batch(queries, unknown, self._executor(n_jobs)).at(stage)
-        filters = Filters(exclude, exclude_seen, candidates, unknown)
-        return explained(batch, k, filters, self._executor(n_jobs))
-
-    @abstractmethod
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
-        """Check queries."""
-
-
-def explained(batch: QueryBatch, k: int, filters: Filters, executor: Executor) -> SlateExplanation:
-    """Rank, and take the scores apart."""
-    shown, n_items = batch.filtered(filters), len(batch.model.item_ids)
-    check_k(min(k, n_items) if k == DEFAULT_K else k, n_items)
-    return batch.explain(min(int(k), n_items), shown, executor)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, stage=stage, n_jobs=n_jobs)
+        batch, executor = self._read(queries, options)
+        return cast("QueryBatch", batch).explain(k, options, executor)

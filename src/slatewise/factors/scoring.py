@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.groups import concatenate_ranges
@@ -367,3 +368,17 @@ def _rank(factors: Factors, shown: ItemFilter, found: TopItems, rows: slice) -> 
 
 def _of_row(matrix: csr_array, row: int) -> Ints:
     return np.asarray(matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]], dtype=np.int64)
+
+
+def require_finite(scores: Singles, there: NDArray[Any] | None = None) -> None:
+    """Raise ValueError where factors times a query are more than float32 has: such scores have no order.
+
+    ``there``: where a list has an item at all; None: everywhere.
+    """
+    finite = np.isfinite(scores)
+    wrong = ~(finite if there is None else finite | ~there).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
+            "its numbers are too large for float32"
+        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +16,13 @@ from slatewise.factors.growth import Places, first_epoch
 from slatewise.factors.learner import Problem, warn_of_stages
 from slatewise.factors.pairs import check_features, cross_folds, feature_pairs, hold_out_queries, rows_and_items
 from slatewise.factors.queries import featured_queries
-from slatewise.factors.ranking import QueryBatch
+from slatewise.factors.ranking import LatentModel, QueryBatch
 from slatewise.factors.settings import ENGINE_TEXT, Blocked, Engine, Gpu, Stages
 from slatewise.latent.ranker import LatentBase
 from slatewise.persistence.checkpoint import Callbacks, Path
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.ids import Unknown, joined_ids
-
-if TYPE_CHECKING:
-    pass
-
+from slatewise.recommend.filters import RankOptions
+from slatewise.recommend.ids import joined_ids
 
 _STAGES = settings(Stages)
 
@@ -97,7 +95,7 @@ class LatentFeatureRanker(LatentBase):
         card = card_for(pairs.n_queries, *pairs.arrays())
         used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
         folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
-        queries = featured_queries(pairs.features, given.n_components)
+        queries = partial(featured_queries, pairs.features, given.n_components)
         problem = Problem(used, validation, queries, self.n_features_in_, folds=folds)
         self._keep(given, problem, self._learn(given, problem, card, checkpoint), card)
         warn_of_stages(self.n_stages_, given.stages.n)
@@ -116,7 +114,7 @@ class LatentFeatureRanker(LatentBase):
         rules.check(self)
         is_fitted = "item_factors_" in vars(self)
         fresh, given = feature_pairs(self, X, y, sample_weight, reset=not is_fitted), self._settings()
-        queries = featured_queries(fresh.features, given.n_components)
+        queries = partial(featured_queries, fresh.features, given.n_components)
         if not is_fitted:
             problem = Problem(fresh, None, queries, self.n_features_in_)
             found = first_epoch(given, problem, Executor.of(self.n_jobs))
@@ -143,11 +141,10 @@ class LatentFeatureRanker(LatentBase):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
-        model = self._model()
+    def _batch(self, model: LatentModel, queries: Any, options: RankOptions, executor: Executor) -> QueryBatch:
         features = check_features(self, queries, reset=False)
-        make = featured_queries(features, self.n_components_)
-        return QueryBatch(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
+        made = tuple(featured_queries(features, self.n_components_, table) for table in model.queries)
+        return QueryBatch(model, np.arange(features.shape[0]), made, stage=options.stage)
 
     def _n_rows(self) -> int:
         return self.n_features_in_

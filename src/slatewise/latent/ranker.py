@@ -50,9 +50,8 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
-from slatewise.recommend.filters import check_sets
+from slatewise.recommend.filters import RankOptions, check_sets
 from slatewise.recommend.ids import Unknown, joined_ids, number_ids
-from slatewise.recommend.recommender import Filters
 
 
 class LatentBase(StagedRecommender):
@@ -110,8 +109,8 @@ class LatentBase(StagedRecommender):
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
-        executor = Executor.of(self.n_jobs)
-        return against_equally_long(self._batch(queries, "error", executor).at(stage).vectors(executor))
+        batch, executor = self._read(queries, RankOptions(stage=stage))
+        return against_equally_long(cast("QueryBatch", batch).vectors(executor))
 
     def item_vectors(self, stage: int | None = None) -> Singles:
         """Return V, b and, at later stages, S, and A of "both", (items, columns), in the order of ``item_ids_``.
@@ -411,8 +410,8 @@ class LatentRanker(LatentBase):
         self.n_features_in_ = 1  # a query is one id
         return self
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
-        model, n = self._model(), self.n_components_
+    def _batch(self, model: LatentModel, queries: Any, options: RankOptions, executor: Executor) -> QueryBatch:
+        n = self.n_components_
         if isinstance(queries, FoldedQueries):
             rows = queries.vectors
             if rows.ndim != 2 or rows.shape[1] != n or not np.isfinite(rows).all():
@@ -420,9 +419,11 @@ class LatentRanker(LatentBase):
             own = np.zeros((len(rows), model.queries[0].values.shape[1]), dtype=np.float32)
             own[:, :n], own[:, n] = rows, 1.0
             # U and V are the same at all stages, so one row serves all.
-            return QueryBatch(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * len(model.items))
+            own_row = (IdQueries(Table.fixed(own)),) * len(model.items)
+            return QueryBatch(model, np.arange(len(rows)), own_row, stage=options.stage)
         ids = check_ids("queries", one_or_more("queries", queries))
-        numbers = number_ids("queries", ids, self.query_ids_, unknown=unknown, instead="get the order of the biases")
+        instead = "get the order of the biases"
+        numbers = number_ids("queries", ids, self.query_ids_, unknown=options.unknown, instead=instead)
         vectors: list[Singles] = [table.values[numbers] for table in model.queries]
         for values in vectors:
             values[numbers < 0, :n] = 0.0
@@ -434,19 +435,14 @@ class LatentRanker(LatentBase):
             has_items=False,
             self_items=self_items(ids, model.item_ids, model.self_weight) if model.self_weight else None,
             nothing_known=marked(numbers < 0),
+            stage=options.stage,
         )
 
-    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[QueryBatch, Ints, Ints]:
-        """Rank once for a query that occurs several times, unless each has filters of its own."""
-        if isinstance(queries, FoldedQueries) or filters.exclude is not None or filters.candidates is not None:
-            return super()._judged(queries, items, filters, n_jobs)
-        self._model()
-        if items is None:
-            self._continued(queries)
-        targets = self._targets(items, filters.unknown)
-        ids = check_ids("queries", one_or_more("queries", queries))
-        distinct, own = np.unique(ids, return_inverse=True)
-        return self._batch(distinct, filters.unknown, self._executor(n_jobs)), own, targets
+    def _distinct(self, queries: Any) -> tuple[Any, Ints | None]:
+        """Rank once for a query that occurs several times."""
+        if isinstance(queries, FoldedQueries):
+            return queries, None
+        return np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
 
     def _n_rows(self) -> int:
         return len(self.query_ids_)

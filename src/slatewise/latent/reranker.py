@@ -26,8 +26,7 @@ from slatewise.factors.tables import Table, padded
 from slatewise.latent.base_scores import Scaled, pairs_for, rows_of
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.ids import Unknown
-from slatewise.recommend.recommender import Filters
+from slatewise.recommend.filters import RankOptions
 
 
 class StructuredReranker(StagedRecommender):
@@ -227,20 +226,13 @@ class StructuredReranker(StagedRecommender):
             self.position_weights_,
         )
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
-        model, ids = self._model(), check_ids("queries", one_or_more("queries", queries))
-        base = Scaled(rows_of(self.base, ids, model.item_ids, unknown), self.base_unit_)
+    def _batch(self, model: LatentModel, queries: Any, options: RankOptions, executor: Executor) -> QueryBatch:
+        ids = check_ids("queries", one_or_more("queries", queries))
+        base = Scaled(rows_of(self.base, ids, model.item_ids, options.unknown), self.base_unit_)
         made = tuple(zero_queries(table) for table in model.items)
         histories = items_of_same_id(ids, model.item_ids)
-        return QueryBatch(model, ids, made, histories=histories, has_items=False, base=base).at(None)
+        return QueryBatch(model, ids, made, histories=histories, has_items=False, base=base, stage=options.stage)
 
-    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[QueryBatch, Ints, Ints]:
-        """Rank once for a query that occurs several times, unless each has filters of its own."""
-        if filters.exclude is not None or filters.candidates is not None:
-            return super()._judged(queries, items, filters, n_jobs)
-        self._model()
-        if items is None:
-            self._continued(queries)
-        targets = self._targets(items, filters.unknown)
-        distinct, own = np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
-        return self._batch(distinct, filters.unknown, self._executor(n_jobs)), own, targets
+    def _distinct(self, queries: Any) -> tuple[Any, Ints | None]:
+        """Rank once for a query that occurs several times."""
+        return np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)

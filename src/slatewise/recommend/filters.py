@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Number
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 
 Seen: TypeAlias = bool | Literal["last"]
 """Hide nothing of a session, all of its items, or the last one only."""
+DEFAULT_K = 10
+
+
+class RankOptions(NamedTuple):
+    """The keyword arguments of ``rank`` as they were given: the filters, and those that some recommenders have."""
+
+    exclude: Any = None
+    exclude_seen: Seen = False
+    candidates: Any = None
+    unknown: Unknown = "error"
+    query_features: Any = None
+    stage: int | None = None
+    device: str | None = None
+    n_jobs: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +58,21 @@ class ItemFilter:
         return self.hidden is not None or self.common is not None or self.own is not None
 
 
-def check_filters(
-    queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Any, candidates: Any, unknown: Unknown
-) -> ItemFilter:
+def check_filters(queries: SessionQueries, item_ids: Ids, options: RankOptions) -> ItemFilter:
     """Check the filters of ``rank``.
 
     ``exclude`` and ``candidates`` are sequences of ids, one sequence per query, or a sparse matrix (queries, items);
     ``candidates`` may also be one sequence of ids for all queries.
     """
+    exclude_seen: Any = options.exclude_seen
+    unknown = options.unknown
     if not isinstance(exclude_seen, bool | np.bool_) and not (isinstance(exclude_seen, str) and exclude_seen == "last"):
         raise ValueError(f"exclude_seen: expected True, False or 'last', found {exclude_seen!r}")
-    hidden = check_exclude(exclude, len(queries), item_ids, unknown)
+    hidden = check_exclude(options.exclude, len(queries), item_ids, unknown)
     if exclude_seen:
         seen = seen_items(queries, len(item_ids), only_last=exclude_seen == "last")
         hidden = seen if hidden is None else hidden + seen
-    common, own = check_candidates(candidates, len(queries), item_ids, unknown)
+    common, own = check_candidates(options.candidates, len(queries), item_ids, unknown)
     return ItemFilter(hidden, common, own)
 
 
@@ -104,10 +118,12 @@ def _flat(candidates: Any) -> NDArray[Any] | list[Any] | None:
     return ids if all(isinstance(one, str | Number) for one in ids) else None
 
 
-def check_k(k: int, most: int) -> None:
-    """Raise ValueError unless there are k items to show; a query that excludes too many gets a shorter list."""
+def check_k(k: int, most: int, default: int | None = DEFAULT_K) -> int:
+    """Return the number of items to show; the default is capped by the number there are, others must not be larger."""
+    k = min(k, most) if k == default else k
     if not is_whole(k) or not 1 <= k <= most:
         raise ValueError(f"k: expected a whole number from 1 to the {most} items there are, found {k!r}")
+    return int(k)
 
 
 def check_depths(ks: Any) -> tuple[int, ...]:

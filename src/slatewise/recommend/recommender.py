@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,13 @@ from slatewise.core.running.executor import Executor
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.recommend.evaluation import recall_of
-from slatewise.recommend.filters import check_depths, check_k, check_lengths
+from slatewise.recommend.filters import DEFAULT_K, RankOptions, check_depths, check_lengths
 from slatewise.recommend.ids import Unknown, number_ids
 
 if TYPE_CHECKING:
-    from slatewise.recommend.filters import ItemFilter, Seen
+    from slatewise.recommend.filters import Seen
 
 Predictor = TypeVar("Predictor")
-DEFAULT_K = 10
 SCORE_DEPTH = 20
 """Of the recall that ``score`` returns."""
 
@@ -68,26 +67,16 @@ class Batch(Protocol):
         """Which queries nothing is known of; None: none."""
         ...
 
-    def filtered(self, filters: Filters) -> ItemFilter:
-        """Check which items may be shown to each query."""
-        ...
+    def top(self, k: int, options: RankOptions, executor: Executor) -> tuple[Ints, NDArray[Any]]:
+        """Return the k best items that the filters leave and their scores, (queries, k); item -1 where fewer are left.
 
-    def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
-        """Return the k best items and their scores, (queries, k); item -1 where fewer are left."""
+        ``k`` and the filters are checked here.
+        """
         ...
 
     def scores(self, items: Ints, executor: Executor) -> NDArray[Any]:
         """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
         ...
-
-
-class Filters(NamedTuple):
-    """The filters of ``rank``, as they were given."""
-
-    exclude: Any = None
-    exclude_seen: Seen = False
-    candidates: Any = None
-    unknown: Unknown = "error"
 
 
 class Recommender(FittedModel[Predictor], Estimator):
@@ -131,8 +120,7 @@ class Recommender(FittedModel[Predictor], Estimator):
         n_jobs
             Threads; None: as the parameter of the estimator says.
         """
-        batch = self._batch(queries, unknown, self._executor(n_jobs))
-        return self._ranked(batch, k, Filters(exclude, exclude_seen, candidates, unknown), n_jobs)
+        return self._ranked(queries, k, RankOptions(exclude, exclude_seen, candidates, unknown, n_jobs=n_jobs))
 
     def scores(
         self, queries: Any, items: Any, *, unknown: Unknown = "error", n_jobs: int | None = None
@@ -146,7 +134,7 @@ class Recommender(FittedModel[Predictor], Estimator):
         items
             Ids of the items, one per column.
         """
-        return self._scored(self._batch(queries, unknown, self._executor(n_jobs)), items, unknown, n_jobs)
+        return self._scored(queries, items, RankOptions(unknown=unknown, n_jobs=n_jobs))
 
     def recall(
         self,
@@ -174,9 +162,8 @@ class Recommender(FittedModel[Predictor], Estimator):
         exclude, exclude_seen, candidates, unknown, n_jobs
             As in :meth:`rank`; targets that fit never saw count as not found.
         """
-        filters = Filters(exclude, exclude_seen, candidates, unknown)
-        batch, own, targets = self._judged(queries, items, filters, n_jobs)
-        return self._recall(batch, own, targets, ks, filters, n_jobs)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, n_jobs=n_jobs)
+        return self._recalled(queries, items, ks, options)
 
     def score(self, queries: Any, items: Any = None) -> float:
         """Return recall at 20: the share of queries whose item is among the 20 best.
@@ -191,46 +178,45 @@ class Recommender(FittedModel[Predictor], Estimator):
     # --- parts -------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> Batch:
+    def _batch(self, model: Predictor, queries: Any, options: RankOptions, executor: Executor) -> Batch:
         """Check queries."""
 
     def _continued(self, queries: Any) -> tuple[Any, Any]:
         """Return queries and their next items, which are both in what is given."""
         raise ValueError("items: expected one item per query, found None")
 
-    def _executor(self, n_jobs: int | None) -> Executor:
-        return Executor.of(self.n_jobs if n_jobs is None else n_jobs)
+    def _distinct(self, queries: Any) -> tuple[Any, Ints | None]:
+        """Return queries to rank once each, and which of them every given one is; None: they are those given."""
+        return queries, None
 
-    def _ranked(self, batch: Batch, k: int, filters: Filters, n_jobs: int | None) -> Rankings:
-        shown, n_items = batch.filtered(filters), len(self.item_ids_)
-        check_k(min(k, n_items) if k == DEFAULT_K else k, n_items)
-        items, scores = batch.top(min(int(k), n_items), shown, self._executor(n_jobs))
+    def _read(self, queries: Any, options: RankOptions) -> tuple[Batch, Executor]:
+        """Return the checked queries with what ranks for them, and the threads to take."""
+        executor = Executor.of(self.n_jobs if options.n_jobs is None else options.n_jobs)
+        return self._batch(self._model(), queries, options, executor), executor
+
+    def _ranked(self, queries: Any, k: int, options: RankOptions) -> Rankings:
+        batch, executor = self._read(queries, options)
+        items, scores = batch.top(k, options, executor)
         return named(batch.ids, self.item_ids_, items, scores, batch.nothing_known)
 
-    def _scored(self, batch: Batch, items: Any, unknown: Unknown, n_jobs: int | None) -> NDArray[Any]:
-        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="have the score -inf")
-        return batch.scores(numbers, self._executor(n_jobs))
+    def _scored(self, queries: Any, items: Any, options: RankOptions) -> NDArray[Any]:
+        batch, executor = self._read(queries, options)
+        numbers = number_ids("items", items, self.item_ids_, unknown=options.unknown, instead="have the score -inf")
+        return batch.scores(numbers, executor)
 
-    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[Any, Ints, Ints]:
-        """Return the queries, for each pair its query among them, and its target."""
+    def _recalled(self, queries: Any, items: Any, ks: Sequence[int], options: RankOptions) -> dict[int, float]:
         self._model()
         if items is None:
             queries, items = self._continued(queries)
-        targets = self._targets(items, filters.unknown)
-        batch = self._batch(queries, filters.unknown, self._executor(n_jobs))
-        return batch, np.arange(len(batch.ids)), targets
-
-    def _targets(self, items: Any, unknown: Unknown) -> Ints:
-        return number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
-
-    def _recall(
-        self, batch: Batch, own: Ints, targets: Ints, ks: Sequence[int], filters: Filters, n_jobs: int | None
-    ) -> dict[int, float]:
+        targets = number_ids("items", items, self.item_ids_, unknown=options.unknown, instead="count as not found")
+        own, depths = None, check_depths(ks)
+        if options.exclude is None and options.candidates is None:  # else each may have filters of its own
+            queries, own = self._distinct(queries)
+        batch, executor = self._read(queries, options)
+        own = np.arange(len(batch.ids)) if own is None else own
         check_lengths(own, targets)
-        depths = check_depths(ks)
-        deepest = min(max(depths), len(self.item_ids_))
-        items, _ = batch.top(deepest, batch.filtered(filters), self._executor(n_jobs))
-        return recall_of(items, own, targets, depths)
+        found, _ = batch.top(min(max(depths), len(self.item_ids_)), options, executor)
+        return recall_of(found, own, targets, depths)
 
 
 def named(

@@ -26,7 +26,7 @@ from slatewise.sessions.estimator import (
     SessionModel,
 )
 from slatewise.sessions.sparse_scores import by_popularity, decay_powers, places_of, query_items, weigh_repeats
-from slatewise.sessions.tuning import HeldOut, Measure, Values, tune
+from slatewise.sessions.tuning import HeldOut, Measure, Values, given_settings, keep_settings, learned_settings, tune
 
 if TYPE_CHECKING:
     from slatewise.recommend.kernels.sparse_scores import Popularity, SparseScores
@@ -130,7 +130,7 @@ class SessionCooccurrence(SessionModel):
 
             return gains
 
-        chosen = tune(sessions, STARTS, LADDERS, self._given(STARTS), measure_of)
+        chosen = tune(self, sessions, STARTS, LADDERS, measure_of)
         self._keep(PairCounts.of(sessions, window, executor), chosen)
 
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
@@ -138,13 +138,13 @@ class SessionCooccurrence(SessionModel):
             raise ValueError(f"window: expected {self.window_}, that of the counts to go on with, found {self.window}")
         fresh = PairCounts.of(sessions, self.window_, Executor.of(self.n_jobs))
         before = self._counts().moved(former, len(sessions.item_ids))
-        self._keep(before.plus(fresh), {**self._settled(STARTS), **self._given(STARTS)})
+        self._keep(before.plus(fresh), {**learned_settings(self, STARTS), **given_settings(self, STARTS)})
 
     def _keep(self, counts: PairCounts, chosen: Values) -> None:
         self.pair_offsets_, self.pair_items_ = counts.offsets, counts.items
         self.forward_, self.backward_counts_ = counts.forward, counts.backward
         self.item_counts_, self.n_sessions_, self.window_ = counts.n_with, counts.n_sessions, int(self.window)
-        self._settle(chosen)
+        keep_settings(self, chosen)
 
     def _counts(self) -> PairCounts:
         pairs = self.pair_offsets_, self.pair_items_, self.forward_, self.backward_counts_
@@ -152,7 +152,7 @@ class SessionCooccurrence(SessionModel):
 
     def _scorer_of(self, sessions: NumberedSessions | None, executor: Executor) -> CountModel:
         counts = self._counts() if sessions is None else PairCounts.of(sessions, self.window_, executor)
-        return CountModel.of(counts, CountSettings(self.window_, **self._settled(STARTS)))
+        return CountModel.of(counts, CountSettings(self.window_, **learned_settings(self, STARTS)))
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""

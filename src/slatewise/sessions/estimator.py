@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -17,10 +15,10 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.filters import ItemFilter, check_filters
+from slatewise.recommend.filters import RankOptions, check_filters, check_k
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, joined_ids
-from slatewise.recommend.recommender import Filters, Recommender
+from slatewise.recommend.recommender import Recommender
 from slatewise.sessions.sparse_scores import SparseScorer, best_items, item_scores
 
 Model = TypeVar("Model", bound="SessionModel")
@@ -42,6 +40,13 @@ class SessionBatch:
     item_ids: Ids
     scorer: SparseScorer
 
+    @classmethod
+    def of(cls, queries: Any, item_ids: Ids, scorer: SparseScorer, unknown: Unknown) -> SessionBatch:
+        """Read sessions in any form, and warn of those that have no known item."""
+        known = SessionQueries.of(queries, item_ids, unknown)
+        known.warn_of_nothing_known("get the most popular items")
+        return cls(known, item_ids, scorer)
+
     @property
     def ids(self) -> Ids:
         """What each query is called."""
@@ -53,12 +58,9 @@ class SessionBatch:
         nothing = self.queries.nothing_known
         return nothing if nothing.any() else None
 
-    def filtered(self, filters: Filters) -> ItemFilter:
-        """Check which items may be shown to each query."""
-        return check_filters(self.queries, self.item_ids, *filters)
-
-    def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
+    def top(self, k: int, options: RankOptions, executor: Executor) -> tuple[Ints, NDArray[Any]]:
         """Return the k best items and their scores; item -1 where fewer are left."""
+        k, shown = check_k(k, len(self.item_ids)), check_filters(self.queries, self.item_ids, options)
         return best_items(self.scorer, self.queries, k, shown, executor)
 
     def scores(self, items: Ints, executor: Executor) -> NDArray[Any]:
@@ -86,7 +88,9 @@ class SessionModel(Recommender[SparseScorer]):
         rules.check(self)
         numbered = number_sessions(sessions, in_order=True)
         with self._watched(None):
-            return self._fit_numbered(numbered)
+            self._learn(numbered, Executor.of(self.n_jobs))
+        self._seen(numbered, 0)
+        return self
 
     def partial_fit(self, sessions: Any) -> Self:
         """Add sessions, which come after those that were there: the answers are those of one fit of all.
@@ -123,42 +127,19 @@ class SessionModel(Recommender[SparseScorer]):
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
         """Learn from further sessions, numbered among all items; ``former`` are the new places of the old items."""
 
-    def _fit_numbered(self, sessions: NumberedSessions) -> Self:
-        self._learn(sessions, Executor.of(self.n_jobs))
-        self._seen(sessions, 0)
-        return self
-
     def _seen(self, sessions: NumberedSessions, n_before: int) -> None:
         self._predictor = None
         self.item_ids_ = sessions.item_ids
         self.n_features_in_ = 1  # a query is one session
-        self.model_card_ = card_for(n_before + len(sessions), sessions.items, sessions.offsets, sessions.item_ids)
+        self.model_card_ = card_for(
+            n_before + len(sessions.offsets) - 1, sessions.items, sessions.offsets, sessions.item_ids
+        )
 
     def _freeze(self) -> SparseScorer:
         return self._scorer_of(None, ONE_THREAD)
 
-    def _given(self, names: Iterable[str]) -> dict[str, float]:
-        """Return those parameters that are not "auto"; None is infinity."""
-        values = {name: getattr(self, name) for name in names}
-        numbers = {name: math.inf if value is None else value for name, value in values.items()}
-        return {name: float(value) for name, value in numbers.items() if value != "auto"}
-
-    def _settle(self, chosen: Mapping[str, float]) -> None:
-        """Keep settings as learned attributes; one that is infinite has none."""
-        for name, value in chosen.items():
-            vars(self).pop(f"{name}_", None)
-            if value != math.inf:
-                setattr(self, f"{name}_", value)
-
-    def _settled(self, names: Iterable[str]) -> dict[str, float]:
-        """Return settings as fit found them."""
-        return {name: getattr(self, f"{name}_", math.inf) for name in names}
-
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> SessionBatch:
-        model = self._model()
-        known = SessionQueries.of(queries, self.item_ids_, unknown)
-        known.warn_of_nothing_known("get the most popular items")
-        return SessionBatch(known, self.item_ids_, model)
+    def _batch(self, model: SparseScorer, queries: Any, options: RankOptions, executor: Executor) -> SessionBatch:
+        return SessionBatch.of(queries, self.item_ids_, model, options.unknown)
 
     def _continued(self, queries: Any) -> tuple[Any, Any]:
         prefixes = queries if isinstance(queries, Prefixes) else Sessions.of(queries).prefixes()
@@ -176,7 +157,8 @@ class SessionModel(Recommender[SparseScorer]):
 
 def fit_numbered(model: SessionModel, sessions: NumberedSessions) -> None:
     """Fit on sessions that are checked already."""
-    model._fit_numbered(sessions)  # pyright: ignore[reportPrivateUsage]
+    model._learn(sessions, Executor.of(model.n_jobs))  # pyright: ignore[reportPrivateUsage]
+    model._seen(sessions, 0)  # pyright: ignore[reportPrivateUsage]
 
 
 def with_further(model: Model, sessions: Any, n_jobs: int | None) -> Model:

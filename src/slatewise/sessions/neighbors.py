@@ -26,7 +26,7 @@ from slatewise.sessions.estimator import (
     SessionModel,
 )
 from slatewise.sessions.sparse_scores import blocks, by_popularity, decay_powers, query_items, weigh_repeats
-from slatewise.sessions.tuning import HeldOut, Measure, Values, tune
+from slatewise.sessions.tuning import HeldOut, Measure, Values, given_settings, keep_settings, learned_settings, tune
 
 if TYPE_CHECKING:
     from slatewise.recommend.kernels.neighbors import Neighbors, SessionIndex
@@ -113,22 +113,22 @@ class SessionNeighbors(SessionModel):
             return _GainsByDecay(held, int(self.k), int(self.window), executor).gains
 
         sets = SessionSets.of(sessions)
-        self._keep(sets, tune(sessions, STARTS, LADDERS, self._given(STARTS), measure_of))
+        self._keep(sets, tune(self, sessions, STARTS, LADDERS, measure_of))
 
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
         before, fresh = former.astype(np.int32)[self.session_items_], SessionSets.of(sessions)
         offsets = np.concatenate([self.session_offsets_, fresh.offsets[1:] + self.session_offsets_[-1]])
         sets = SessionSets(np.concatenate([before, fresh.items]), offsets)
-        self._keep(sets, {**self._settled(STARTS), **self._given(STARTS)})
+        self._keep(sets, {**learned_settings(self, STARTS), **given_settings(self, STARTS)})
 
     def _keep(self, sets: SessionSets, chosen: Values) -> None:
         self.session_items_, self.session_offsets_ = sets.items, sets.offsets
         self.k_, self.window_ = int(self.k), int(self.window)
-        self._settle(chosen)
+        keep_settings(self, chosen)
 
     def _scorer_of(self, sessions: NumberedSessions | None, executor: Executor) -> NeighborModel:
         sets = SessionSets(self.session_items_, self.session_offsets_) if sessions is None else SessionSets.of(sessions)
-        settings = NeighborSettings(self.k_, self.window_, **self._settled(STARTS))
+        settings = NeighborSettings(self.k_, self.window_, **learned_settings(self, STARTS))
         return NeighborModel.of(sets.index(len(self.item_ids_)), settings)
 
     def _check_learned(self) -> None:

@@ -29,11 +29,10 @@ from slatewise.factors.ranking import (
     LatentModel,
     QueryBatch,
     SlateExplanation,
-    explained,
+    marked,
     pair_term,
     similar_items,
 )
-from slatewise.factors.scoring import Device
 from slatewise.factors.settings import (
     AUC,
     ENGINES,
@@ -51,9 +50,10 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
+from slatewise.recommend.filters import DEFAULT_K, RankOptions
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, number_ids
-from slatewise.recommend.recommender import DEFAULT_K, Batch, Filters, Recommender
+from slatewise.recommend.recommender import Batch, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
 from slatewise.sessions.estimator import SessionBatch, SessionModel, fit_numbered, scorer_of, with_further
 from slatewise.sessions.problem import (
@@ -362,8 +362,8 @@ class SessionRanker(Recommender[SessionPredictor]):
         n_jobs
             Threads; None: as the parameter of the estimator says.
         """
-        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features, check_device(device))
-        return self._ranked(batch, k, Filters(exclude, exclude_seen, candidates, unknown), n_jobs)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, query_features, None, device, n_jobs)
+        return self._ranked(queries, k, options)
 
     def scores(
         self,
@@ -385,8 +385,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         unknown
             As in :meth:`rank`; an item that fit never saw has the score -inf.
         """
-        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features)
-        return self._scored(batch, items, unknown, n_jobs)
+        return self._scored(queries, items, RankOptions(unknown=unknown, query_features=query_features, n_jobs=n_jobs))
 
     def recall(
         self,
@@ -418,14 +417,11 @@ class SessionRanker(Recommender[SessionPredictor]):
         exclude, exclude_seen, candidates, unknown, device, n_jobs
             As in :meth:`rank`; next items that fit never saw count as not found.
         """
-        where = check_device(device)
         self._model()
         if items is None:
             queries, items, query_features = self._continued_with(queries, query_features)
-        targets = self._targets(items, unknown)
-        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features, where)
-        filters = Filters(exclude, exclude_seen, candidates, unknown)
-        return self._recall(batch, np.arange(len(batch.ids)), targets, ks, filters, n_jobs)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, query_features, None, device, n_jobs)
+        return self._recalled(queries, items, ks, options)
 
     @available_if(_has_factors)
     def explain(
@@ -447,9 +443,9 @@ class SessionRanker(Recommender[SessionPredictor]):
         queries, k, exclude, exclude_seen, candidates, unknown, query_features, n_jobs
             As in :meth:`rank`.
         """
-        executor = self._executor(n_jobs)
-        batch = cast("QueryBatch", self._batch(queries, unknown, executor, query_features))
-        return explained(batch, k, Filters(exclude, exclude_seen, candidates, unknown), executor)
+        options = RankOptions(exclude, exclude_seen, candidates, unknown, query_features, n_jobs=n_jobs)
+        batch, executor = self._read(queries, options)
+        return cast("QueryBatch", batch).explain(k, options, executor)
 
     @available_if(_has_factors)
     def query_vectors(self, queries: Any, *, query_features: Any = None) -> Singles:
@@ -457,9 +453,8 @@ class SessionRanker(Recommender[SessionPredictor]):
 
         Without the amounts that the base and the session's own items add to the scores of few items.
         """
-        executor = Executor.of(self.n_jobs)
-        batch = cast("QueryBatch", self._batch(queries, "error", executor, query_features))
-        return against_equally_long(batch.vectors(executor))
+        batch, executor = self._read(queries, RankOptions(query_features=query_features))
+        return against_equally_long(cast("QueryBatch", batch).vectors(executor))
 
     @available_if(_has_factors)
     def item_vectors(self) -> Singles:
@@ -625,23 +620,15 @@ class SessionRanker(Recommender[SessionPredictor]):
         )
         return SessionPredictor(scorer, model)
 
-    def _batch(
-        self,
-        queries: Any,
-        unknown: Unknown,
-        executor: Executor,
-        query_features: Any = None,
-        device: Device | None = None,
-    ) -> Batch:
-        predictor = self._model()
-        model, base = predictor.factors, predictor.base
-        seen = SessionQueries.of(queries, self.item_ids_, unknown)
-        if model is None:
-            if query_features is not None:
+    def _batch(self, model: SessionPredictor, queries: Any, options: RankOptions, executor: Executor) -> Batch:
+        factors, base = model.factors, model.base
+        if factors is None:
+            if options.query_features is not None:
                 raise ValueError("query_features: expected None without factors, found some")
-            seen.warn_of_nothing_known("get the most popular items")
-            return SessionBatch(seen, self.item_ids_, cast("SparseScorer", base))
-        features, nothing = self._query_features(query_features, len(seen)), seen.nothing_known
+            check_device(options.device)
+            return SessionBatch.of(queries, self.item_ids_, cast("SparseScorer", base), options.unknown)
+        seen = SessionQueries.of(queries, self.item_ids_, options.unknown)
+        features, nothing = self._query_features(options.query_features, len(seen)), seen.nothing_known
         if features is not None:
             nothing &= np.diff(features.indptr) == 0
         seen.warn_of_nothing_known("get the order of the biases", nothing)
@@ -650,9 +637,8 @@ class SessionRanker(Recommender[SessionPredictor]):
         make = bag_queries(
             BagParts(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )
-        made = tuple(make(table) for table in model.queries)
-        marks = nothing if nothing.any() else None
-        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marks, stage=0, device=device)
+        made = tuple(make(table) for table in factors.queries)
+        return QueryBatch(factors, seen.ids, made, histories=seen, nothing_known=marked(nothing))
 
     def _query_features(self, features: Any, n_queries: int) -> csr_array | None:
         """Return checked features; zeros, with a warning, where fit had some and the queries have not."""

@@ -8,7 +8,8 @@ a random sample: a log goes on in time, and so will the queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,17 +36,18 @@ class HeldOut:
 
 
 def tune(
+    estimator: object,
     sessions: NumberedSessions,
     starts: Values,
     ladders: Mapping[str, tuple[float, ...]],
-    given: Values,
     measure_of: Callable[[HeldOut], Measure],
 ) -> dict[str, float]:
-    """Return the settings that are given, and the best values of the others.
+    """Return the settings of an estimator, and the best values of those that are "auto".
 
     ``starts`` are values on the ladders: those of sessions that are too few to try anything, and of settings whose
     other values gain nothing to speak of.
     """
+    given = given_settings(estimator, starts)
     chosen = {**starts, **given}
     open_ladders = {name: ladder for name, ladder in ladders.items() if name not in given}
     held = _hold_out(sessions) if open_ladders else None
@@ -63,6 +65,26 @@ def tune(
         if chosen == before:
             break
     return chosen
+
+
+def given_settings(estimator: object, names: Iterable[str]) -> dict[str, float]:
+    """Return those parameters that are not "auto"; None is infinity."""
+    values = {name: getattr(estimator, name) for name in names}
+    numbers = {name: math.inf if value is None else value for name, value in values.items()}
+    return {name: float(value) for name, value in numbers.items() if value != "auto"}
+
+
+def learned_settings(estimator: object, names: Iterable[str]) -> dict[str, float]:
+    """Return settings as fit found them; an infinite one has no learned attribute."""
+    return {name: getattr(estimator, f"{name}_", math.inf) for name in names}
+
+
+def keep_settings(estimator: object, chosen: Values) -> None:
+    """Set learned attributes to settings that are finite, and remove the others."""
+    for name, value in chosen.items():
+        vars(estimator).pop(f"{name}_", None)
+        if value != math.inf:
+            setattr(estimator, f"{name}_", value)
 
 
 def next_items(sessions: Sessions, most: int) -> tuple[SessionQueries, Ints]:
