@@ -116,3 +116,11 @@ def test_with_few_users_four_times_as_many_items_have_weights(make_matrix):
 def test_no_zeros_are_stored():
     histories = csr_array(([1.0, 1.0], [0, 1], [0, 1, 2]), shape=(2, 2000), dtype=np.float32)
     assert item_weights(histories, 5.0, 0.3, 50, Executor(1)).nnz == 0
+
+
+def test_penalties_that_are_too_small_are_named(monkeypatch):
+    monkeypatch.setattr(item_item, "LEAST", 0.0)
+    together = csr_array(np.ones((9, 8), dtype=np.float32))
+    together.data[:] = 1e9
+    with pytest.raises(ValueError, match="ItemItem: too many items always occur together"):
+        item_weights(together, 1e-6, 0.0, 5, Executor(1))

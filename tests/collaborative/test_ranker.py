@@ -328,6 +328,11 @@ def test_one_item_is_explained(ranker, item, n):
         ranker.explain("u000", item)
 
 
+def test_an_item_may_have_the_name_of_the_last_entry():
+    baskets = [["average item", "b"], ["b", "c"], ["c", "average item"]]
+    _adds_up(CollaborativeRanker(SMALL, validation_fraction=0).fit(baskets), ["average item"], "c")
+
+
 def test_popularity_explains_users_without_a_history(ranker):
     with pytest.warns(UserWarning, match="no history"):
         found, score = ranker.explain([], "i03"), ranker.scores([[]], ["i03"])[0, 0]

@@ -48,3 +48,14 @@ def test_a_history_has_no_last_item(served):
 def test_every_field_that_is_wrong_is_named(served):
     asking, _ = served
     assert check_every_field(asking) > 100
+
+
+@pytest.mark.parametrize("method", [{"k": 3}, {"items": [1, 2]}])
+def test_users_that_fit_never_saw_are_marked(served, method):
+    asking, model = served
+    known = int(model.user_ids_[0])
+    path = f"/v1/models/users/{'rank' if 'k' in method else 'scores'}"
+    status, answer = asking.post(path, {"queries": [known, 99999], "unknown": "ignore", **method})
+    assert status == 200
+    assert [row["nothing_known"] for row in answer["answers"]] == [False, True]
+    assert answer["warnings"] == ["queries: 1 of 2 ids were not seen in fit"]

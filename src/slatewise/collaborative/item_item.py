@@ -28,7 +28,7 @@ MOST_ENTRIES = 1 << 24
 """Of a block of products."""
 WITH_FEW_USERS = 4
 """Times as many items have weights where no matrix of items is inverted: the time still grows with their square."""
-LEAST = 1e-5
+LEAST = 1e-4
 """Penalty of an item relative to its weight, where its own is less: single precision holds no more."""
 
 
@@ -59,7 +59,12 @@ def item_weights(
     else:
         inverse = _dense(by_item @ diags_array(user_weights), histories, executor)
         inverse[np.diag_indices(n_items)] += ridge
-    invert_in_place(inverse, executor)
+    try:
+        invert_in_place(inverse, executor)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "ItemItem: too many items always occur together for these penalties: raise `regularization` or `dropout`"
+        ) from None
     step = max(1, min(ROWS, MOST_ENTRIES // n_items))
     starts = range(0, n_items, step)
     least = (1.0 / (own + ridge)).astype(np.float32)  # the diagonal of P is not less except by rounding

@@ -364,7 +364,9 @@ class CollaborativeRanker(Recommender[Model]):
             constant -= weight * mean[0, 0] / deviation[0, 0]
         order = np.argsort(-total, kind="stable")
         names = self.item_ids_[history.indices[order]].tolist()
-        return {**dict(zip(names, total[order].tolist(), strict=True)), "average item": float(constant)}
+        reasons: dict[Any, float] = dict(zip(names, total[order].tolist(), strict=True))
+        reasons["average item"] = reasons.pop("average item", 0.0) + float(constant)  # an item may have this name
+        return reasons
 
     def similar_items(self, items: Any, k: int = DEFAULT_K) -> Rankings:
         """Return the items that rank best for someone who has this item alone.

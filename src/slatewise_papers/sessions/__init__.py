@@ -1,1 +1,1 @@
-"""Next items of sessions: tables.py over data.py, methods.py; cells.py runs it in many processes."""
+"""Next items of sessions: tables.py over data.py and methods.py; cells.py runs it in many processes."""

@@ -330,7 +330,7 @@ def test_review_settles_what_people_disagree_about(path, known_path, people):
     try:
         page = people(f"{server.address}/?annotator=Cora#review")
         expect(page.get_by_text("2 disagreements left")).to_be_visible()
-        assert page.locator(".sides li").all_inner_texts() == ["Bob answers yes", "Ann answers no"]
+        assert page.locator(".sides li").all_inner_texts() == ["Bob answered yes", "Ann answered no"]
         lost = []
 
         def lose(route):

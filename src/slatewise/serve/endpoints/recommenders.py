@@ -297,7 +297,7 @@ class Recommender:
         queries, counts, warnings = self.queries.checked(request)
         has_ids = type(request.queries[0]) is not list
         named = [
-            Query(query if has_ids else number, n, type(query) is list and len(cast("list[Any]", query)) == n)
+            Query(query if has_ids else number, n, n == (1 if has_ids else len(query)))
             for number, (query, n) in enumerate(zip(queries, counts.tolist(), strict=True))
         ]
         parts: dict[str, Any] = {"queries": queries}
@@ -311,7 +311,7 @@ class Recommender:
             named = [query._replace(nothing_known=query.nothing_known and not row.any()) for query, row in pairs]
             if given is None:
                 warnings += (f"query_features: fit had {n_features} and there are none: answered as with zeros",)
-        n_nothing = sum(query.nothing_known for query in named)
+        n_nothing = 0 if has_ids else sum(query.nothing_known for query in named)  # of ids the first warning says it
         if n_nothing:
             warnings += (f"queries: {n_nothing} of {len(queries)} have no item that fit saw",)
         return parts, named, warnings

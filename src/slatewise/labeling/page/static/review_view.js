@@ -66,11 +66,11 @@ export class ReviewView {
     );
     const left = element("p", { class: "muted" }, `${counted(review.total, "disagreement")} left. What you say settles it for everybody.`);
     this.root.replaceChildren(stage, element("div", { class: "panel" }, ask, left));
-    this.context.say(`${spoken} Item ${item.id}. Does ${name} apply? ${yes.join(", ")} said yes, ${no.join(", ")} said no.`);
+    this.context.say(`${spoken} Item ${item.id}. Does ${name} apply? ${yes.join(", ")} answered yes, ${no.join(", ")} answered no.`);
   }
 
   #side(word, people) {
-    return element("li", { class: word }, icon(word), element("span", {}, element("strong", {}, people.join(", ")), ` said ${word}`));
+    return element("li", { class: word }, icon(word), element("span", {}, element("strong", {}, people.join(", ")), ` answered ${word}`));
   }
 
   #later() {
