@@ -159,7 +159,7 @@ def _retype(rng: random.Random, array: Any, members: Members) -> bytes:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other = array.astype(dtype) if rng.random() < 0.7 else array
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SystemError):  # NumPy ends so where text was made of bytes that are none
         other = array
     return _npy(_header(dtype, other.shape), b"" if other.dtype.hasobject else other.tobytes())
 
