@@ -240,7 +240,7 @@ class LatentBase(StagedRecommender):
 
 
 class LatentRanker(LatentBase):
-    """Rank all items for a query known by its id; users and their items are better off with SessionRanker.
+    """Rank all items for a query known by its id; for users and their items take CollaborativeRanker.
 
     ``f(q, d) = (U q).(V d) + b_d`` at stage 0, trained on violators (WARP). A later stage adds
     ``sum_j w_j (S d).(S dbar_j)`` over the k best items dbar of the stage before, so that items which belong together
